@@ -3,8 +3,8 @@
 use super::draft::{Draft, Examined, Topic, each, note, ok, several, unknown, warn};
 use super::words::{percent, things};
 use tare_model::check::Area;
-use tare_model::survey::{Interface, Interrupt, Network};
-use tare_model::{CpuSet, Reading};
+use tare_model::survey::{Interface, Interrupt, LocalInterrupt, Network};
+use tare_model::{CpuSet, Missing, Reading};
 
 pub(super) static TOPIC: Topic = Topic {
     area: Area::Network,
@@ -45,7 +45,10 @@ fn look(examined: &Examined) -> Vec<Draft> {
     drafts.extend(several("receive-queues", &network.interfaces, |all| {
         all.iter().flat_map(|interface| interface_of(examined, interface)).collect()
     }));
-    drafts.extend(several("interrupts", &network.interrupts, |all| interrupts(all)));
+    drafts.extend(several("interrupts", &network.interrupts, |all| {
+        let unnumbered = unnumbered(all, examined);
+        interrupts(all, &unnumbered)
+    }));
     if network.irqbalance.value() == Some(&true) {
         drafts.push(
             warn("irqbalance", "irqbalance moves interrupts about")
@@ -158,25 +161,55 @@ fn interface_of(examined: &Examined, interface: &Interface) -> Vec<Draft> {
     drafts
 }
 
+/// Devices that interrupt without a number, so that no CPUs are shown for them: those of s390, and all that come through
+/// Hyper-V.
+fn unnumbered<'a>(numbered: &[Interrupt], examined: &'a Examined) -> Vec<&'a LocalInterrupt> {
+    let kind = examined.survey.machine.virtualization.value().map_or("", String::as_str);
+    let is_quiet = numbered.iter().all(|one| one.count < BUSY_COUNT);
+    // Xen's events have numbers, and KVM calls for what is no device: there it says something only if nothing else does.
+    let may_be_called = match kind {
+        kind if kind.starts_with("xen") => false,
+        kind => is_quiet || kind.starts_with("hyper-v") || kind.starts_with("wsl2"),
+    };
+    let is_device = |one: &&LocalInterrupt| match one.id.as_str() {
+        "HYP" => may_be_called,
+        // Totals of the lines below them.
+        "I/O" | "AIO" => false,
+        // Paravirtual disks and networks.
+        "DSD" | "VRT" | "IUC" => one.name.starts_with("[EXT]"),
+        _ => one.name.starts_with("[I/O]") || one.name.starts_with("[AIO]"),
+    };
+    let local = examined.survey.network.local_interrupts.value().map(Vec::as_slice).unwrap_or_default();
+    local.iter().filter(is_device).collect()
+}
+
 /// Which CPUs serve the devices that are at work.
-fn interrupts(all: &[Interrupt]) -> Vec<Draft> {
-    let busy: Vec<&Interrupt> = all.iter().filter(|interrupt| interrupt.count >= BUSY_COUNT).collect();
-    let mut cpus = CpuSet::new();
-    for interrupt in &busy {
-        if let Some(set) = interrupt.cpus.value() {
-            cpus.extend(set.iter());
-        }
-    }
-    if cpus.is_empty() {
-        return vec![ok("interrupts", "no device has interrupted much")];
-    }
-    let total = busy.iter().fold(0u64, |sum, interrupt| sum.saturating_add(interrupt.count));
-    let most = busy.iter().max_by_key(|interrupt| interrupt.count);
-    let most = most.map_or_else(String::new, |most| {
-        format!("; most for {} ({})", most.name, percent(most.count as f64 / total.max(1) as f64))
+fn interrupts(numbered: &[Interrupt], unnumbered: &[&LocalInterrupt]) -> Vec<Draft> {
+    let of_numbered = numbered.iter().map(|one| {
+        let cpus = one.cpus.value().filter(|cpus| !cpus.is_empty());
+        (one.name.as_str(), one.count, cpus)
     });
+    let of_others = unnumbered.iter().map(|one| (one.name.as_str(), one.count, None));
+    let busy: Vec<(&str, u64, Option<&CpuSet>)> =
+        of_numbered.chain(of_others).filter(|(_, count, _)| *count >= BUSY_COUNT).collect();
+    let Some((name, most, _)) = busy.iter().max_by_key(|(_, count, _)| *count) else {
+        return vec![ok("interrupts", "no device has interrupted much")];
+    };
+    let sum = |all: &mut dyn Iterator<Item = u64>| all.fold(0u64, u64::saturating_add) as f64;
+    let total = sum(&mut busy.iter().map(|(_, count, _)| *count));
+    let hidden = sum(&mut busy.iter().filter(|(.., cpus)| cpus.is_none()).map(|(_, count, _)| *count));
+    let most = format!("most for {name} ({})", percent(*most as f64 / total.max(1.0)));
+    let cpus: CpuSet = busy.iter().filter_map(|(.., cpus)| *cpus).flat_map(CpuSet::iter).collect();
+    if cpus.is_empty() {
+        let why = format!("devices have interrupted, and nothing shows which CPUs serve them; {most}");
+        return vec![unknown("interrupts", &Missing::new(why))];
+    }
+    let others = match hidden > 0.0 {
+        true => format!("; for {} of them no CPU is shown", percent(hidden / total)),
+        false => String::new(),
+    };
     vec![
-        note("interrupts", format!("devices interrupt CPUs {cpus}{most}"))
+        note("interrupts", format!("devices interrupt CPUs {cpus}; {most}{others}"))
             .effect("packets and disk blocks of others are served on top of a server that runs there")
             .fix("keep them off the server's CPUs")
             .setting("irqs-off"),

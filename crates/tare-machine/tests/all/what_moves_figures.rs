@@ -126,6 +126,36 @@ fn timers_and_calls_between_cpus_are_no_devices() {
 }
 
 #[test]
+fn devices_whose_cpus_are_not_shown_have_interrupted_all_the_same() {
+    let found = |kind: &str, lines: &str| {
+        let tree = format!("{kind}\n@ /proc/interrupts\n           CPU0       CPU1\n{lines}\n");
+        check(&write_out("interrupts", &tree), "interrupts").unwrap()
+    };
+    let unknown = |most: &str| {
+        let why = "missing: devices have interrupted, and nothing shows which CPUs serve them; most for";
+        (Level::Note, format!("{why} {most}"))
+    };
+    let quiet = (Level::Ok, "no device has interrupted much".to_owned());
+    let network = " 60:  500000  7  PCI-MSIX-0000:01:00.0  1-edge  eth0-rx-1\n";
+    assert_eq!(found("", network), unknown("eth0-rx-1 (100 %)"));
+    // s390 names its devices, and counts them twice: the totals have no words.
+    let s390 = "EXT: 5000000 4000000\nI/O: 8000000 8000000\nAIO: 9000000 900000\nCLK: 120000 110000  [EXT] Clock Comparator\n";
+    let devices = "DAS: 6000000 5000000  [I/O] DASD\nQAI: 2000000 7000000  [AIO] QDIO Adapter Interrupt\nNMI: 0 0  [NMI] Machine Check";
+    assert_eq!(found("", &format!("{s390}{devices}")), unknown("[I/O] DASD (55 %)"));
+    assert_eq!(found("", s390), quiet);
+    let vmbus = "  8:  0  0   IO-APIC   8-edge      rtc0\nHYP:   50000000   40000000   Hypervisor callback interrupts";
+    let hyper_v = "@ /proc/cpuinfo\nflags\t: fpu hypervisor\n@ /sys/bus/vmbus/devices/1-2/";
+    assert_eq!(found(hyper_v, vmbus), unknown("Hypervisor callback interrupts (100 %)"));
+    let passed_through = format!("@ /proc/irq/60/smp_affinity_list\n1\n{hyper_v}");
+    assert_eq!(
+        found(&passed_through, &format!("{network}{vmbus}")).1,
+        "devices interrupt CPUs 1; most for Hypervisor callback interrupts (99 %); for 99 % of them no CPU is shown"
+    );
+    // Xen's events have numbers of their own.
+    assert_eq!(found("@ /sys/hypervisor/type\nxen", vmbus), quiet);
+}
+
+#[test]
 fn what_holds_a_group_back_without_a_quota_is_said() {
     let pod = made_machine("pod-containerd");
     let groups = surveyed(&pod).groups;
