@@ -5,6 +5,7 @@ pub mod called;
 pub mod capture;
 pub mod cgroup;
 pub mod cpu_times;
+mod cpufreq;
 pub mod doctor;
 pub mod facts;
 pub mod fit;

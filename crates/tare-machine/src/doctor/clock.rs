@@ -95,8 +95,10 @@ fn of_policies(policies: &[Policy]) -> Vec<Draft> {
     });
     let driver = policies.iter().find_map(|policy| policy.driver.value()).map_or("", String::as_str);
     match (governors.as_slice(), missing) {
-        ([one], None) => drafts.push(governor(one, driver, policies)),
+        // What is not known of some CPUs is not fine.
         ([], Some(missing)) => drafts.push(unknown("governor", missing)),
+        ([one], Some(missing)) if one == "performance" => drafts.push(unknown("governor", missing)),
+        ([one], _) => drafts.push(governor(one, driver, policies)),
         ([], None) => {}
         (several, _) => drafts.push(
             warn("governor", format!("not the same on all CPUs: {}", several.join(", ")))

@@ -2,6 +2,7 @@
 
 use super::energy;
 use super::files::{self, CPU_DIR};
+use crate::cpufreq;
 use crate::root::Root;
 use tare_model::survey::{Frequency, IdleState, Policy, PowerDomain, ThermalZone, ThrottleCount};
 use tare_model::{CpuSet, Missing, Reading};
@@ -30,41 +31,28 @@ pub(super) fn read(root: &Root) -> Frequency {
 
 /// The governor of each policy that has a CPU online.
 pub(super) fn governors(root: &Root) -> Vec<Result<String, Missing>> {
-    let dirs = policy_folders(root).unwrap_or_default();
-    let used =
-        |dir: &String| !root.text(format!("{dir}/affected_cpus")).is_ok_and(|cpus| cpus.trim().is_empty());
-    let dirs = dirs.into_iter().map(|(_, dir)| dir).filter(used);
-    dirs.map(|dir| files::word(root, &format!("{dir}/scaling_governor"))).collect()
+    let folders = cpufreq::policies(root).into_iter();
+    folders.map(|(_, dir)| files::word(root, &format!("{dir}/scaling_governor"))).collect()
 }
 
 fn policies(root: &Root) -> Result<Vec<Policy>, Missing> {
-    Ok(policy_folders(root)?.into_iter().map(|(id, dir)| policy(root, id, &dir)).collect())
+    let folders = cpufreq::policies(root);
+    if folders.is_empty() {
+        return Err(no_policy(root));
+    }
+    Ok(folders.into_iter().map(|(id, dir)| policy(root, id, &dir)).collect())
 }
 
-fn policy_folders(root: &Root) -> Result<Vec<(u32, String)>, Missing> {
-    let none = || {
-        Missing::new(
+fn no_policy(root: &Root) -> Missing {
+    match root.names(CPU_DIR) {
+        Err(missing) if root.exists(CPU_DIR) => missing,
+        Err(missing) => {
+            Missing::with_remedy(missing.why, "every Linux has it: mount /sys, or capture more of it")
+        }
+        Ok(_) => Missing::new(
             "no cpufreq driver: the clock is not this system's to see or set; in a virtual machine, the host's",
-        )
-    };
-    let by_policy = files::numbered(root, &format!("{CPU_DIR}/cpufreq"), "policy").unwrap_or_default();
-    // Kernels before 4.3, and some captured trees, have them below the CPUs alone.
-    let dirs: Vec<(u32, String)> = if by_policy.is_empty() {
-        let cpus = files::numbered(root, CPU_DIR, "cpu").map_err(|missing| match root.exists(CPU_DIR) {
-            true => missing,
-            false => {
-                Missing::with_remedy(missing.why, "every Linux has it: mount /sys, or capture more of it")
-            }
-        })?;
-        let dir = |cpu: u32| format!("{CPU_DIR}/cpu{cpu}/cpufreq");
-        cpus.into_iter().map(|(cpu, _)| (cpu, dir(cpu))).filter(|(_, dir)| root.exists(dir)).collect()
-    } else {
-        by_policy.into_iter().map(|(id, name)| (id, format!("{CPU_DIR}/cpufreq/{name}"))).collect()
-    };
-    if dirs.is_empty() {
-        return Err(none());
+        ),
     }
-    Ok(dirs)
 }
 
 fn policy(root: &Root, id: u32, dir: &str) -> Policy {

@@ -2,6 +2,7 @@
 
 use super::setting::{Change, Setting};
 use super::wanted::Wanted;
+use crate::cpufreq;
 use crate::facts;
 use crate::root::Root;
 use crate::value::{self, Step};
@@ -9,8 +10,6 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tare_model::Missing;
 
-const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
-const CPUS: &str = "/sys/devices/system/cpu";
 /// Intel's own driver: 1 switches boost *off*.
 const NO_TURBO: &str = "/sys/devices/system/cpu/intel_pstate/no_turbo";
 /// Everybody else's: 1 switches it on.
@@ -18,27 +17,8 @@ const BOOST: &str = "/sys/devices/system/cpu/cpufreq/boost";
 
 /// The folders of cpufreq policies: groups of CPUs that share a clock. Those whose CPUs are all offline are left out.
 fn policies(root: &Root) -> Result<Vec<PathBuf>, Missing> {
-    let numbered = |dir: &str, prefix: &str| {
-        let names = root.names(dir).unwrap_or_default();
-        let number = |name: &String| name.strip_prefix(prefix)?.parse::<u32>().ok();
-        let mut numbers: Vec<u32> = names.iter().filter_map(number).collect();
-        numbers.sort_unstable();
-        numbers
-    };
-    let mut folders: Vec<PathBuf> = numbered(CPUFREQ, "policy")
-        .into_iter()
-        .map(|number| PathBuf::from(format!("{CPUFREQ}/policy{number}")))
-        .collect();
-    if folders.is_empty() {
-        // Before Linux 4.3 only the CPUs themselves had them.
-        folders = numbered(CPUS, "cpu")
-            .into_iter()
-            .map(|number| PathBuf::from(format!("{CPUS}/cpu{number}/cpufreq")))
-            .filter(|path| root.is_dir(path))
-            .collect();
-    }
-    folders
-        .retain(|folder| !root.text(folder.join("affected_cpus")).is_ok_and(|cpus| cpus.trim().is_empty()));
+    let folders: Vec<PathBuf> =
+        cpufreq::policies(root).into_iter().map(|(_, folder)| PathBuf::from(folder)).collect();
     if folders.is_empty() { Err(no_driver(root)) } else { Ok(folders) }
 }
 

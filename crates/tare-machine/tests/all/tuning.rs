@@ -62,6 +62,15 @@ fn turned_held_and_put_back() {
     journal.finish().unwrap();
 }
 
+/// With SMT off the kernel keeps the policies of CPUs that are off, and refuses what is written to them.
+#[test]
+fn policies_of_cpus_that_are_off_are_left_alone() {
+    let (dir, root) = machine();
+    let before = values(&root, &plan(&root, &everything()));
+    std::fs::create_dir(dir.path().join("sys/devices/system/cpu/cpufreq/policy5")).unwrap();
+    assert_eq!(values(&root, &plan(&root, &everything())), before);
+}
+
 #[test]
 fn one_that_fails_undoes_those_before_it() {
     let (dir, root) = machine();

@@ -62,6 +62,32 @@ fn the_governors_of_all_policies_are_reported() {
     assert_eq!(governor("laptop-wireless-mouse"), "performance, powersave");
 }
 
+/// With SMT off the kernel keeps the policies of the CPUs that are off, and answers "busy" to who reads them.
+#[test]
+fn policies_of_cpus_that_are_off_say_nothing() {
+    let cpus = "@ /sys/devices/system/cpu/online\n0-1\n@ /sys/devices/system/cpu/present\n0-3\n";
+    let dir = "@ /sys/devices/system/cpu/cpufreq/";
+    let policy = |n: u32| {
+        format!(
+            "{dir}policy{n}/affected_cpus\n{n}\n{dir}policy{n}/scaling_governor\nperformance\n{dir}policy{n}/scaling_driver\nx\n"
+        )
+    };
+    let on = policy(0) + &policy(1);
+    let of = |more: &str| write_out("smt-off", &format!("{cpus}{on}{more}"));
+    let fine = Some((Level::Ok, "governor performance (x)".to_owned()));
+    let empty = of(&format!("{dir}policy2/\n{dir}policy3/\n"));
+    assert_eq!(check(&empty, "governor"), fine);
+    let survey = surveyed(&empty);
+    assert_eq!(text(&survey.machine.governor), "performance");
+    assert_eq!(survey.frequency.policies.value().map(Vec::len), Some(2));
+    assert_eq!(check(&of(&format!("{dir}policy2/related_cpus\n2 3\n")), "governor"), fine);
+    // A policy of a CPU that is on, but not its governor, is there: it is one name and something missing.
+    let hidden = check(&of(&format!("{dir}policy2/affected_cpus\n2 3\n")), "governor").unwrap();
+    assert!(hidden.0 == Level::Note && hidden.1.starts_with("missing: "), "{hidden:?}");
+    let other = of(&(policy(2).replace("performance", "powersave")));
+    assert_eq!(check(&other, "governor").map(|check| check.0), Some(Level::Warn));
+}
+
 /// Nothing of this machine or of the user who runs the test is in what is said of a tree.
 #[test]
 fn the_answer_is_the_same_whoever_reads() {
