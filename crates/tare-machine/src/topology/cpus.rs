@@ -7,7 +7,8 @@ use crate::root::Root;
 use tare_model::{CpuSet, Missing};
 
 /// CPUs that are online. Kernels without the list have a folder for each CPU, with a switch in it; some keep the
-/// folder of a CPU that is off and take its `topology` away.
+/// folder of a CPU that is off and take its `topology` away. A tree may be without the folders of CPUs that are listed:
+/// they are there, and what they are is missing.
 pub(super) fn online(root: &Root) -> Result<CpuSet, Missing> {
     let path = format!("{CPU_DIR}/online");
     let listed = match files::list(root, &path) {
@@ -18,12 +19,12 @@ pub(super) fn online(root: &Root) -> Result<CpuSet, Missing> {
     let folders = folders(root);
     let with_topology: CpuSet =
         folders.iter().filter(|&cpu| root.exists(format!("{CPU_DIR}/cpu{cpu}/topology"))).collect();
-    let there = if with_topology.is_empty() { folders } else { with_topology };
+    let there = if with_topology.is_empty() { &folders } else { &with_topology };
+    let is_on = |cpu: u32| there.contains(cpu) && !is_off(root, cpu);
     let found = match listed {
-        Some(list) if there.is_empty() => list,
-        Some(list) => list.and(&there),
+        Some(list) => list.iter().filter(|&cpu| !folders.contains(cpu) || is_on(cpu)).collect(),
         None if there.is_empty() => cpuinfo::numbers(root)?,
-        None => there.iter().filter(|&cpu| !is_off(root, cpu)).collect(),
+        None => there.iter().filter(|&cpu| is_on(cpu)).collect(),
     };
     if found.is_empty() {
         return Err(Missing::new(format!("{CPU_DIR} shows no CPU that is online")));

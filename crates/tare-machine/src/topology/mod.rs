@@ -34,6 +34,7 @@ pub fn read(root: &Root, pid: Option<u32>) -> Topology {
     let cpus = machine.online.clone().and_then(|online| may_use.cpus_of(&online));
     let set = cpus.clone().unwrap_or_default();
     let (count, nodes) = nodes_of(machine.nodes, &set, &may_use);
+    let count = count.and_then(|count| nodes::not_shown(root).map_or(Ok(count), Err));
     Topology {
         packages: count_of(machine.packages, &cpus).into(),
         numa_nodes: count.into(),

@@ -68,6 +68,13 @@ pub(super) fn read(root: &Root, online: &CpuSet) -> Result<Vec<Node>, Missing> {
     Ok(nodes)
 }
 
+/// Why it is not known how many nodes there are: one is listed, and the tree holds nothing of it.
+pub(super) fn not_shown(root: &Root) -> Option<Missing> {
+    let listed = files::list(root, &format!("{NODE_DIR}/online")).ok()?;
+    let id = listed.minus(&folders(root)).lowest()?;
+    Some(Missing::new(format!("{NODE_DIR}/online lists node {id}, and {NODE_DIR}/node{id} is not there")))
+}
+
 /// The node of a CPU.
 pub(super) fn of_cpu(nodes: &Result<Vec<Node>, Missing>, cpu: u32) -> Result<u32, Missing> {
     let nodes = nodes.as_ref().map_err(Clone::clone)?;

@@ -158,6 +158,32 @@ fn offline_is_what_is_there_and_not_online() {
     assert!(nothing.offline.value().is_none());
 }
 
+/// What a tree does not hold is missing, and is not taken for what is not there.
+#[test]
+fn what_is_listed_is_there_though_its_folder_is_not() {
+    let list = "@ /sys/devices/system/cpu/online\n0-7\n";
+    let of = |more: &str| place(&write_out("partial", &format!("{list}{more}")));
+    let online = |more: &str| of(more).online.value().map(ToString::to_string);
+    let one = "@ /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor\nperformance\n";
+    assert_eq!(online(one).as_deref(), Some("0-7"));
+    let topology = "@ /sys/devices/system/cpu/cpu0/topology/core_id\n0\n@ /sys/devices/system/cpu/cpu0/topology/thread_siblings_list\n0-1\n";
+    assert_eq!(online(topology).as_deref(), Some("0-7"));
+    let machine = of(topology);
+    assert_eq!((machine.threads.value(), machine.cores.value()), (Some(&8), None));
+    // Folders tell more than the list: a switch that is off, no topology where others have one.
+    let off = format!(
+        "{topology}@ /sys/devices/system/cpu/cpu1/online\n0\n@ /sys/devices/system/cpu/cpu1/topology/core_id\n0\n@ /sys/devices/system/cpu/cpu2/\n"
+    );
+    assert_eq!(online(&off).as_deref(), Some("0,3-7"));
+    let nodes = |listed: &str| {
+        let node = "@ /sys/devices/system/node/node0/cpulist\n0-3\n@ /sys/devices/system/node/node0/distance\n10 21\n";
+        of(&format!("@ /sys/devices/system/node/online\n{listed}\n{node}")).numa_nodes
+    };
+    assert_eq!(nodes("0").value(), Some(&1));
+    let missing = format!("{:?}", nodes("0-1"));
+    assert!(missing.contains("node1 is not there"), "{missing}");
+}
+
 #[test]
 fn isolated_cpus_are_those_of_cpusets_too() {
     let tree = |more: &str| {
