@@ -300,11 +300,39 @@ fn unpack(path: &Path, into: &Path) -> Result<(), CaptureError> {
             EntryType::Regular | EntryType::Directory | EntryType::Symlink
         );
         if wanted && entry.path().is_ok_and(|path| !goes_through_a_link(into, &path)) {
+            let kind = entry.header().entry_type();
+            let at = entry.path().ok().and_then(|path| inside(into, &path));
             // Nothing leaves `into`: such entries are skipped by the library.
-            entry.unpack_in(into).map_err(no_archive)?;
+            if let (true, Some(at)) = (entry.unpack_in(into).map_err(no_archive)?, at) {
+                open_up(&at, kind).map_err(no_archive)?;
+            }
         }
     }
     Ok(())
+}
+
+/// Where an entry is unpacked to, if it stays inside.
+fn inside(into: &Path, path: &Path) -> Option<PathBuf> {
+    let mut at = into.to_path_buf();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => at.push(name),
+            Component::ParentDir => return None,
+            _ => {}
+        }
+    }
+    Some(at)
+}
+
+/// Modes of an archive are those of somebody else's files: whoever unpacks it reads all of it, and writes into folders
+/// that are closed there.
+fn open_up(at: &Path, kind: EntryType) -> io::Result<()> {
+    let mode = match kind {
+        EntryType::Directory => 0o700,
+        EntryType::Regular => 0o600,
+        _ => return Ok(()),
+    };
+    std::fs::set_permissions(at, std::fs::Permissions::from_mode(mode))
 }
 
 /// What goes through a link would be written, or have its mode changed, wherever that leads.
@@ -398,6 +426,27 @@ mod tests {
         }
         assert_eq!(std::fs::read(outside.join("secret")).unwrap(), b"mine");
         assert_eq!(mode(), before);
+    }
+
+    /// `/sys` is full of folders that nobody may write to, and of files that nobody may read.
+    #[test]
+    fn modes_of_an_archive_do_not_matter() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.tar");
+        let mut archive = Builder::new(File::create(&path).unwrap());
+        for (folder, mode) in [("m/sys", 0o555), ("m/sys/closed", 0)] {
+            let mut header = header(EntryType::Directory, 0);
+            header.set_mode(mode);
+            archive.append_data(&mut header, folder, io::empty()).unwrap();
+        }
+        let mut closed = header(EntryType::Regular, 2);
+        closed.set_mode(0);
+        archive.append_data(&mut closed, "m/sys/closed/n", &b"42"[..]).unwrap();
+        archive.finish().unwrap();
+        let captured = Captured::open(&path).unwrap();
+        let mode = |path: &str| captured.root().path(path).metadata().unwrap().permissions().mode() & 0o7777;
+        assert_eq!((mode("/sys"), mode("/sys/closed"), mode("/sys/closed/n")), (0o700, 0o700, 0o600));
+        assert_eq!(captured.root().value("/sys/closed/n"), Ok(42u32));
     }
 
     #[test]

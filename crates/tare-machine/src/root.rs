@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tare_model::Missing;
@@ -129,6 +130,7 @@ impl Root {
     fn open_file(&self, absolute: &Path, purpose: Purpose) -> io::Result<File> {
         let file = self.open(absolute, purpose)?;
         match file::facts(&file)?.kind {
+            Kind::File if purpose == Purpose::Read => readable(file),
             Kind::File => Ok(file),
             _ => Err(io::Error::new(io::ErrorKind::InvalidInput, NO_FILE)),
         }
@@ -211,7 +213,9 @@ impl Root {
         let entries = if self.is_live() {
             fs::read_dir(absolute)
         } else {
-            self.open(absolute, Purpose::Look).and_then(|folder| fs::read_dir(by_descriptor(&folder)))
+            self.open(absolute, Purpose::Look)
+                .and_then(readable)
+                .and_then(|folder| fs::read_dir(by_descriptor(&folder)))
         };
         let entries = entries.map_err(|error| unreadable(absolute, &error))?;
         let mut names: Vec<String> = entries
@@ -249,6 +253,12 @@ impl Root {
         let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok();
         Ok(entries.flatten().filter_map(number).take(most).collect())
     }
+}
+
+/// Of a tree, what nobody may read is read by nobody: root could, and would be answered otherwise than the others.
+fn readable(file: File) -> io::Result<File> {
+    let anybody = file.metadata()?.permissions().mode() & 0o444 > 0;
+    if anybody { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
 /// The path by which this process, and it alone, finds something that it has open.
@@ -309,6 +319,27 @@ mod tests {
         assert_eq!(seen.get(Path::new("/proc/n")), Some(&file));
         assert_eq!(seen.get(Path::new("/proc/9")), Some(&Found::Mark));
         assert_eq!(seen.len(), 3);
+    }
+
+    /// Whoever runs this: root may read any file.
+    #[test]
+    fn what_nobody_may_read_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("proc/10")).unwrap();
+        fs::write(dir.path().join("n"), "42").unwrap();
+        let root = Root::at(dir.path());
+        for (path, mode, open) in [("n", 0o200, 0o600), ("proc", 0o300, 0o700)] {
+            let set = |mode| {
+                fs::set_permissions(dir.path().join(path), fs::Permissions::from_mode(mode)).unwrap();
+            };
+            set(mode);
+            let found = (root.text("/n").is_ok(), root.names("/proc").is_ok());
+            set(open);
+            assert_eq!(found, (path != "n", path != "proc"), "{path}");
+            assert!(
+                root.exists(format!("/{path}")) && root.text("/n").is_ok() && root.names("/proc").is_ok()
+            );
+        }
     }
 
     /// Links of a tree lead to places in the tree, as they did where it was captured.
