@@ -1,6 +1,7 @@
 //! What a process may use: its affinity mask, and the cpuset of its control group.
 
 use super::files;
+use crate::mounts::{self, Mount};
 use crate::root::{Root, nonsense};
 use std::path::{Path, PathBuf};
 use tare_model::{CpuSet, Missing};
@@ -78,8 +79,7 @@ struct Cpuset {
 
 impl Cpuset {
     fn of(root: &Root, process: &str) -> Option<Cpuset> {
-        let mounts = root.text("/proc/self/mounts").or_else(|_| root.text("/proc/mounts")).ok()?;
-        let (mount, unified) = mounts.lines().find_map(|line| mount(root, line))?;
+        let (mount, unified) = mounts::read(root).ok()?.iter().find_map(|one| carries_cpusets(root, one))?;
         let groups = root.text(format!("/proc/{process}/cgroup")).unwrap_or_default();
         let named = groups.lines().find_map(|line| {
             let mut fields = line.splitn(3, ':');
@@ -111,14 +111,12 @@ impl Cpuset {
     }
 }
 
-/// The mount point, and whether it is the unified tree's, if this line of the mounts carries cpusets.
-fn mount(root: &Root, line: &str) -> Option<(PathBuf, bool)> {
-    let fields: Vec<&str> = line.split(' ').collect();
-    let [_, target, kind, options, ..] = fields[..] else { return None };
-    let target = PathBuf::from(target.replace("\\040", " "));
-    match kind {
+/// The mount point, and whether it is the unified tree's, if this mount carries cpusets.
+fn carries_cpusets(root: &Root, mount: &Mount) -> Option<(PathBuf, bool)> {
+    let target = PathBuf::from(&mount.target);
+    match mount.kind.as_str() {
         "cpuset" => Some((target, false)),
-        "cgroup" if has(options, "cpuset") => Some((target, false)),
+        "cgroup" if has(&mount.options, "cpuset") => Some((target, false)),
         "cgroup2" => {
             let controllers = root.text(target.join("cgroup.controllers")).ok()?;
             controllers.split_whitespace().any(|name| name == "cpuset").then_some((target, true))

@@ -211,6 +211,16 @@ mod tests {
     }
 
     #[test]
+    fn both_lists_of_mounts_tell_of_a_cpuset() {
+        let dir = machine();
+        write(dir.path(), "sys/fs/cgroup/cpuset/a/cpuset.cpus", b"1-2\n");
+        std::fs::remove_file(dir.path().join("proc/self/mounts")).unwrap();
+        let info = b"32 31 0:29 / /sys/fs/cgroup/cpuset rw,relatime shared:1 - cgroup cgroup rw,cpuset\n";
+        write(dir.path(), "proc/self/mountinfo", info);
+        assert_eq!(read(&Root::at(dir.path()), None).allowed_cpus().to_string(), "1-2");
+    }
+
+    #[test]
     fn without_sys_the_processors_of_cpuinfo_are_counted() {
         let dir = tempfile::tempdir().unwrap();
         let text: String = (0..4)
