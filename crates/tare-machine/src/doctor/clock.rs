@@ -291,8 +291,13 @@ fn supply(supplies: &[Supply]) -> Option<Draft> {
     if batteries.is_empty() {
         return None;
     }
-    // Many laptops are charged through USB, and show no other mains.
-    let mains: Vec<&Supply> = own().filter(|supply| is(supply, "Mains") || is(supply, "USB")).collect();
+    // Many laptops are charged through USB, and show no other mains; phones have charging pads. Older kernels have a type
+    // for each way of charging through USB.
+    let is_mains = |supply: &&Supply| {
+        let kind = supply.kind.value().map_or("", String::as_str);
+        ["Mains", "Wireless"].contains(&kind) || kind.starts_with("USB")
+    };
+    let mains: Vec<&Supply> = own().filter(is_mains).collect();
     let plugged = mains.iter().any(|supply| supply.online.value() == Some(&true));
     let status =
         |word: &str| batteries.iter().any(|battery| battery.status.value().is_some_and(|is| is == word));

@@ -19,13 +19,21 @@ fn supplies(root: &Root) -> Result<Vec<Supply>, Missing> {
         let file = |file: &str| format!("{DIR}/{name}/{file}");
         Supply {
             kind: files::word(root, &file("type")).into(),
-            online: files::switch(root, &file("online")).into(),
+            online: online(root, &file("online")).into(),
             status: files::word(root, &file("status")).into(),
             scope: scope(root, &file("scope")),
             name,
         }
     };
     Ok(root.names(DIR)?.into_iter().map(supply).collect())
+}
+
+/// 2 is online as well, at a voltage that is negotiated (USB-C).
+fn online(root: &Root, path: &str) -> Result<bool, Missing> {
+    match files::word(root, path).as_deref() {
+        Ok("2") => Ok(true),
+        _ => files::switch(root, path),
+    }
 }
 
 /// Drivers that serve the machine itself leave it out, or say `System`.

@@ -27,6 +27,13 @@ fn what_feeds_a_mouse_does_not_feed_the_machine() {
     let usb = supply("ucsi-source-psy-USBC000:001", &[("type", "USB"), ("scope", "System"), ("online", "1")]);
     let charged = write_out("usb", &(usb + &battery("Unknown")));
     assert_eq!(check(&charged, "battery"), Some((Level::Ok, "a battery, on mains".into())));
+    // A charger that negotiates its voltage, and a charging pad.
+    for (kind, online) in [("USB", "2"), ("USB_PD", "1"), ("Wireless", "1")] {
+        let charger = supply("charger", &[("type", kind), ("online", online)]);
+        let off = supply("AC", &[("type", "Mains"), ("online", "0")]);
+        let charged = write_out("charged", &(charger + &off + &battery("Discharging")));
+        assert_eq!(check(&charged, "battery"), Some((Level::Ok, "a battery, on mains".into())), "{kind}");
+    }
     let unknown = check(&write_out("unknown", &(cradle + &battery("Unknown"))), "battery").unwrap();
     assert!(unknown.0 == Level::Note && unknown.1.starts_with("missing: neither"), "{unknown:?}");
 }
