@@ -277,6 +277,9 @@ fn containers_are_known_by_what_their_engines_leave() {
         ("@ /proc/self/cgroup\n0::/system.slice/docker-1a2b.scope".to_owned(), "docker"),
         ("@ /proc/self/cgroup\n0::/system.slice/docker.service".to_owned(), "not applicable"),
         ("@ /proc/1/environ\ncontainer=lxc\0".to_owned(), "lxc"),
+        ("@ /proc/1/environ\ncontainer=wsl\0container_host_id=windows\0".to_owned(), "not applicable"),
+        ("@ /run/systemd/container\nwsl".to_owned(), "not applicable"),
+        ("@ /.dockerenv\n\n@ /proc/1/environ\ncontainer=wsl\0".to_owned(), "docker"),
         (mounts(node), "not applicable"),
     ] {
         assert_eq!(text(&surveyed(&write_out("container", &tree)).host.container), wanted, "{tree}");

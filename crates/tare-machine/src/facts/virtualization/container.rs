@@ -18,9 +18,12 @@ pub(in crate::facts) fn kind(root: &Root) -> Option<String> {
         return Some((*kind).to_string());
     }
     // systemd writes the kind down for all to read; a container's first process carries it.
-    let noted = files::word(root, "/run/systemd/container").ok();
+    // WSL2 says it of itself, and is a machine.
+    let is_container = |kind: &str| kind != "wsl";
+    let noted = files::word(root, "/run/systemd/container").ok().filter(|kind| is_container(kind));
     let carried = || {
-        let kind = environ.split('\0').find_map(|entry| entry.strip_prefix("container="))?;
+        let mut kinds = environ.split('\0').filter_map(|entry| entry.strip_prefix("container="));
+        let kind = kinds.next().filter(|kind| is_container(kind))?;
         Some(if kind.is_empty() { "container" } else { kind }.to_string())
     };
     noted.or_else(carried).or_else(|| by_group(&groups).or_else(|| by_files(&mounts)).map(str::to_string))
