@@ -253,6 +253,11 @@ fn wsl_is_known_by_how_the_kernel_spells_its_maker() {
         (release("6.6.87.2-microsoft-standard-WSL2+"), "wsl2"),
         (release("6.6.57.1-7.azl3"), "virtual-machine"),
         (version.to_owned(), "wsl"),
+        (
+            release("3.4.0+")
+                + "\n@ /proc/version\nLinux version 3.4.0-Microsoft (Microsoft@Microsoft.com) #1",
+            "wsl",
+        ),
         (format!("{azure}\n{}", x86("", ["", ""], "x", "tsc")), "bare-metal"),
         (release("6.9.0-mine") + "\n@ /proc/sys/fs/binfmt_misc/WSLInterop\nenabled", "wsl2"),
     ] {

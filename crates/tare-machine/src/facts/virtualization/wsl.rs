@@ -4,13 +4,14 @@ use crate::root::Root;
 
 /// `wsl` (1: Windows imitates a kernel) or `wsl2` (a kernel of its own under Hyper-V).
 pub(super) fn kind(root: &Root) -> Option<&'static str> {
-    let release = super::kernel::release(root);
-    let release = if release.is_empty() { of_version(root)? } else { release };
+    // The oldest imitation has its maker's name in the version alone (release `3.4.0+`).
+    let names = [super::kernel::release(root), of_version(root).unwrap_or_default()];
+    let is = |word: &str| names.iter().any(|name| name.contains(word));
     // Only the imitation spells it with a capital letter; kernels of WSL2 before 5.x do not say "WSL2".
-    if release.contains("-Microsoft") {
+    if is("-Microsoft") {
         return Some("wsl");
     }
-    if release.contains("microsoft") || release.contains("WSL2") {
+    if is("microsoft") || is("WSL2") {
         return Some("wsl2");
     }
     // A kernel that the user built may have any name.
