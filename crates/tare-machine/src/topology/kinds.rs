@@ -11,7 +11,8 @@ use tare_model::{CpuSet, Missing, Reading};
 /// next.
 const ALIKE: f64 = 1.1;
 
-/// Kinds of the given CPUs, slowest first: by name or design, and within one by capacity, else by highest frequency.
+/// Kinds of the given CPUs, slowest first: by name or design, and within one by capacity, else by highest frequency. Between
+/// designs the frequency says little: a small core may be clocked higher than a large one.
 pub(super) fn read(root: &Root, cpus: &CpuSet) -> Vec<CoreKind> {
     let speeds: BTreeMap<u32, Speed> = cpus.iter().zip(speeds(root, cpus)).collect();
     let alike = |(name, set): (String, CpuSet)| {
@@ -22,12 +23,18 @@ pub(super) fn read(root: &Root, cpus: &CpuSet) -> Vec<CoreKind> {
         .flat_map(alike)
         .map(|(name, cpus)| kind(&speeds, name, cpus))
         .collect();
-    // Capacities are compared with capacities only, and frequencies with frequencies; where neither is known of all, the
-    // order is that of the designs.
+    // Capacities are compared with capacities only, sizes with sizes, and frequencies with frequencies; where none is known
+    // of all, the order is that of the designs.
     if kinds.iter().all(|kind| kind.capacity.value().is_some()) {
         kinds.sort_by_key(|kind| (kind.capacity.value().copied(), kind.frequency_max_hz.value().copied()));
-    } else if kinds.iter().all(|kind| kind.frequency_max_hz.value().is_some()) {
+        return kinds;
+    }
+    if kinds.iter().all(|kind| kind.frequency_max_hz.value().is_some()) {
         kinds.sort_by_key(|kind| kind.frequency_max_hz.value().copied());
+    }
+    if kinds.iter().all(|kind| midr::size(&kind.name).is_some()) {
+        // Within one size, the order of frequencies stays.
+        kinds.sort_by_key(|kind| midr::size(&kind.name));
     }
     kinds
 }

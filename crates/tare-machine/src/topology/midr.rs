@@ -66,6 +66,39 @@ impl Design {
     }
 }
 
+/// What a design was made for, beside others of its time on one die.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Size {
+    /// To spare energy.
+    Small,
+    /// To be fast.
+    Large,
+    /// To be faster than the large ones beside it, at any price.
+    Largest,
+}
+
+/// The size of a design of this name; `None` where it is not known.
+pub(super) fn size(name: &str) -> Option<Size> {
+    const SMALL: [&str; 10] = [
+        "Cortex-A7",
+        "Cortex-A32",
+        "Cortex-A34",
+        "Cortex-A35",
+        "Cortex-A53",
+        "Cortex-A55",
+        "Cortex-A510",
+        "Cortex-A520",
+        "Kryo-3XX-Silver",
+        "Kryo-4XX-Silver",
+    ];
+    let starts = |begin: &str| name.starts_with(begin);
+    NAMES.iter().any(|(.., known)| *known == name).then(|| match () {
+        () if SMALL.contains(&name) || starts("Icestorm") || starts("Blizzard") => Size::Small,
+        () if starts("Cortex-X") => Size::Largest,
+        () => Size::Large,
+    })
+}
+
 /// Maker, part, name: as `lscpu` has them.
 const NAMES: &[(u32, u32, &str)] = &[
     (0x41, 0xc07, "Cortex-A7"),

@@ -61,6 +61,18 @@ fn kinds_of_core_are_known_by_design_capacity_and_frequency() {
     let registers =
         write_out("registers", &[cpus, &register("0-1", "d03"), &register("2-3", "d08")].concat());
     assert_eq!(kinds(&registers), [kind("Cortex-A53", "0-1", None), kind("Cortex-A72", "2-3", None)]);
+    // A small core that is clocked higher is small all the same; within one design the clock tells.
+    let clocks = [clock("0-1", 1_992_000), clock("2-2", 1_500_000), clock("3-3", 1_800_000)].concat();
+    let of = |parts: [&str; 2]| {
+        let tree = [cpus, &register("0-1", parts[0]), &register("2-3", parts[1]), &clocks].concat();
+        kinds(&write_out("clocked", &tree))
+    };
+    assert_eq!(
+        of(["d03", "d09"]),
+        [kind("Cortex-A53", "0-1", None), kind("Cortex-A73", "2", None), kind("Cortex-A73", "3", None)]
+    );
+    // Of designs that nobody knows it is all there is.
+    assert_eq!(of(["fff", "d09"]).last(), Some(&kind("implementer 0x41 part 0xfff", "0-1", None)));
 }
 
 #[test]
