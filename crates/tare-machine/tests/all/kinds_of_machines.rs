@@ -219,6 +219,7 @@ fn mainframes_and_power_tell_who_divides_them() {
         (power(emulated, "@ /sys/firmware/"), "qemu"),
         (power(emulated, ""), "qemu"),
         (power("POWER9 (raw)\nplatform\t: PowerNV\nmodel\t: IBM PowerNV (emulated by qemu)", ""), "tcg"),
+        (power("POWER9 (raw)", "@ /proc/device-tree/compatible\nqemu,powernv9\0ibm,powernv\0"), "tcg"),
         (power("POWER7 (architected), altivec supported", ""), "virtual-machine"),
         (power("Power11 (architected)\nplatform\t: pSeries\nmodel\t: IBM,9105-22A", lpar), "powervm"),
     ] {

@@ -15,17 +15,18 @@ pub(super) fn kind(root: &Root, cpuinfo: &str) -> Option<&'static str> {
     let platform = field("platform").unwrap_or_default();
     let machine = field("model").or_else(|| field("machine")).unwrap_or_default();
     let compatible = device_tree::strings(root, "compatible");
-    let is = |name: &str| compatible.iter().any(|one| one == name);
     if let Some(named) = device_tree::hypervisor(root).filter(|named| *named != "qemu") {
         return Some(named);
     }
-    if is("qemu,pseries") || is("qemu,powernv") || machine.contains("emulated by qemu") {
+    // `qemu,powernv9` and the like, by the processor.
+    let is_of_qemu = compatible.iter().any(|one| one == "qemu,pseries" || one.starts_with("qemu,powernv"));
+    if is_of_qemu || machine.contains("emulated by qemu") {
         // Under KVM there would be a node for the hypervisor: where the tree is hidden, as in many containers, nothing
         // tells. KVM has no PowerNV.
         let is_shown = device_tree::is_shown(root) || platform == "PowerNV";
         return Some(if is_shown { "tcg" } else { "qemu" });
     }
-    if platform == "PowerNV" || is("ibm,powernv") {
+    if platform == "PowerNV" || compatible.iter().any(|one| one == "ibm,powernv") {
         return Some("bare-metal");
     }
     if platform == "pSeries" || device_tree::has(root, "ibm,partition-name") {
