@@ -156,6 +156,8 @@ fn elsewhere_a_vendor_alone_says_nothing() {
     let firmware = format!("{dummy}\n@ /proc/device-tree/fw-cfg@9020000/compatible\nqemu,fw-cfg-mmio\0");
     let kvm_clock = format!("{firmware}\n@ /sys/class/ptp/ptp0/clock_name\nKVM virtual PTP");
     let virtio = "@ /sys/bus/virtio/devices/virtio0/";
+    let both = "missing: DMI names a real machine, which may be the host's of a virtual one, and there are virtio devices, \
+                which may be a network card's";
     for (dmi, more, wanted) in [
         (["Microsoft Corporation", ""], "", unknown),
         (["Amazon EC2", ""], "", unknown),
@@ -167,6 +169,13 @@ fn elsewhere_a_vendor_alone_says_nothing() {
         (["Google", "Google Compute Engine"], "", "gce"),
         (["Hetzner", "vServer"], "", "virtual-machine"),
         (["Somebody", "Some Thing"], virtio, "virtual-machine"),
+        (
+            ["Somebody", "Some Thing"],
+            &format!("{virtio}\n@ /sys/class/dmi/id/chassis_type\n1"),
+            "virtual-machine",
+        ),
+        // A server with a network card that speaks virtio, or a guest that is shown its host's DMI.
+        (["GIGABYTE", "R272-P30-JG"], &format!("{virtio}\n@ /sys/class/dmi/id/chassis_type\n23"), both),
         (["Somebody", "Some Thing"], "@ /sys/class/dmi/id/chassis_type\n1", unknown),
         (["VMware, Inc.", "VMware20,1"], "", "vmware"),
         (["QEMU", "KVM Virtual Machine"], &firmware, "kvm"),

@@ -98,6 +98,11 @@ impl Dmi {
         RENTED.iter().any(|word| names.contains(word))
     }
 
+    /// Whether it names the form of a case.
+    pub(super) fn has_a_chassis(&self) -> bool {
+        self.chassis.is_some_and(|kind| !NO_CHASSIS.contains(&kind))
+    }
+
     /// Whether it names a machine that somebody made: a vendor alone does not.
     pub(super) fn names_a_machine(&self) -> bool {
         let named = !self.vendor.is_empty() && !self.product.is_empty();

@@ -40,7 +40,7 @@ fn host(root: &Root) -> Result<String, Missing> {
         Architecture::X86 { hypervisor: None } => dmi.hypervisor(),
         Architecture::S390 => mainframe::kind(root),
         Architecture::Power => power::kind(root, text),
-        Architecture::Other => elsewhere(root, text, &dmi),
+        Architecture::Other => elsewhere(root, text, &dmi)?,
     };
     kind.map(str::to_string).ok_or_else(|| unknown(cpuinfo.err()))
 }
@@ -139,11 +139,11 @@ fn by_id(root: &Root) -> Option<&'static str> {
 }
 
 /// ARM, RISC-V, LoongArch and others: firmware tells, by DMI or by a device tree.
-fn elsewhere(root: &Root, cpuinfo: &str, dmi: &Dmi) -> Option<&'static str> {
+fn elsewhere(root: &Root, cpuinfo: &str, dmi: &Dmi) -> Result<Option<&'static str>, Missing> {
     let candidates = [device_tree::hypervisor(root), dmi.hypervisor()];
     let vague = |named: &str| ["qemu", "virtual-machine"].contains(&named);
     if let Some(named) = candidates.into_iter().flatten().find(|named| !vague(named)) {
-        return Some(named);
+        return Ok(Some(named));
     }
     if let Some(named) = candidates.into_iter().flatten().next() {
         // QEMU's own emulation shows a processor that is nobody's (with a part number of its own: some accelerators show zeroes alone),
@@ -151,26 +151,32 @@ fn elsewhere(root: &Root, cpuinfo: &str, dmi: &Dmi) -> Option<&'static str> {
         let maker = value_of(cpuinfo, "CPU implementer");
         let emulated = (maker == Some("0x00") && value_of(cpuinfo, "CPU part") == Some("0x051"))
             || (maker == Some("0x41") && dmi.is_emulation());
-        return Some(match (has_kvm_clock(root), emulated) {
+        return Ok(Some(match (has_kvm_clock(root), emulated) {
             (true, _) => "kvm",
             (false, true) => "tcg",
             (false, false) => named,
-        });
+        }));
     }
     if has_devices(root, "vmbus") {
-        return Some("hyper-v");
+        return Ok(Some("hyper-v"));
     }
     if has_kvm_clock(root) {
-        return Some("kvm");
+        return Ok(Some("kvm"));
     }
     // Before virtio: the other processors of a board, and its network cards, may speak it too.
     if device_tree::names_a_board(root) {
-        return Some("bare-metal");
+        return Ok(Some("bare-metal"));
     }
     if has_devices(root, "virtio") {
-        return Some("virtual-machine");
+        return match dmi.names_a_machine() && dmi.has_a_chassis() {
+            true => Err(Missing::new(
+                "DMI names a real machine, which may be the host's of a virtual one, and there are virtio devices, which may be \
+                 a network card's",
+            )),
+            false => Ok(Some("virtual-machine")),
+        };
     }
-    if dmi.names_a_machine() { Some("bare-metal") } else { dmi.is_rented().then_some("virtual-machine") }
+    Ok(if dmi.names_a_machine() { Some("bare-metal") } else { dmi.is_rented().then_some("virtual-machine") })
 }
 
 /// Of the first processor.
