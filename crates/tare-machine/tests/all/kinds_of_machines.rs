@@ -286,6 +286,8 @@ fn containers_are_known_by_what_their_engines_leave() {
     for (tree, wanted) in [
         (mounts("/dev/sda1 /dev/termination-log ext4 rw 0 0"), "kubernetes"),
         ("@ /proc/self/cgroup\n4:cpu:/kubepods/burstable/pod6f7a/1a2b".to_owned(), "kubernetes"),
+        ("@ /proc/self/cgroup\n0::/kubelet.slice/kubelet-kubepods.slice/x.scope".to_owned(), "kubernetes"),
+        ("@ /proc/self/cgroup\n0::/kubepods-besteffort-pod1.slice/x.scope".to_owned(), "kubernetes"),
         ("@ /proc/1/environ\nPATH=/bin\0KUBERNETES_SERVICE_HOST=10.0.0.1\0".to_owned(), "kubernetes"),
         ("@ /run/.containerenv\n\n@ /run/secrets/kubernetes.io/serviceaccount/".to_owned(), "kubernetes"),
         (mounts(layers), "containerd"),

@@ -38,14 +38,19 @@ fn is_pod(root: &Root, mounts: &[Mount], groups: &str, environ: &str) -> bool {
     ];
     mounts.iter().any(|mount| GIVEN.contains(&mount.target.as_str()))
         || GIVEN.iter().any(|path| root.exists(path))
-        || groups.contains("/kubepods")
+        || paths(groups).flat_map(|path| path.split(['/', '-', '.'])).any(|part| part == "kubepods")
         || environ.split('\0').any(|entry| entry.starts_with("KUBERNETES_SERVICE_HOST="))
+}
+
+/// `4:cpu:/a/b`: the last.
+fn paths(groups: &str) -> impl Iterator<Item = &str> {
+    groups.lines().filter_map(|line| line.splitn(3, ':').nth(2))
 }
 
 /// Seen where the container has no namespace of control groups.
 fn by_group(groups: &str) -> Option<&'static str> {
     let in_one = |dir: &str, scope: &str| {
-        groups.lines().filter_map(|line| line.splitn(3, ':').nth(2)).any(|path| {
+        paths(groups).any(|path| {
             path.split('/').any(|part| part == dir || (part.starts_with(scope) && part.ends_with(".scope")))
                 || path.split('/').any(|part| part.starts_with("lxc.payload") && dir == "lxc")
         })
