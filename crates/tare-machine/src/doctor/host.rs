@@ -126,8 +126,10 @@ fn steal(share: f64) -> Draft {
 
 fn clocksource(name: &str, survey: &Survey) -> Draft {
     let names = survey.clocksources.value().map(Vec::as_slice).unwrap_or_default();
-    let available = names.join(", ");
-    let has_tsc = names.is_empty() || names.iter().any(|name| name == "tsc");
+    // Where no list is there, the processor tells; no other than x86 has it.
+    let features = survey.processor.features.value().map(Vec::as_slice).unwrap_or_default();
+    let has_tsc = (if names.is_empty() { features } else { names }).iter().any(|name| name == "tsc");
+    let available = if names.is_empty() { "not known".to_owned() } else { names.join(", ") };
     match name {
         name if TRAPPING.contains(&name) => bad("clocksource", format!("time comes from {name}"))
             .effect("each reading of the clock is a system call of a microsecond or more: servers that time requests slow down")

@@ -55,6 +55,16 @@ fn clock_sources_that_trap_are_bad() {
         );
     }
     assert_eq!(clock("xen", "xen tsc").0, Level::Warn);
+    // Without a list of them, nobody is advised a clock of other processors.
+    for (features, name, is_x86) in
+        [("Features\t: fp asimd", "arch_mem_counter", false), ("flags\t\t: fpu tsc", "hpet", true)]
+    {
+        let dir = "@ /sys/devices/system/clocksource/clocksource0";
+        let tree = format!("@ /proc/cpuinfo\nprocessor\t: 0\n{features}\n{dir}/current_clocksource\n{name}");
+        let all = checks(&write_out("clock", &tree));
+        let fix = all.iter().find(|check| check.id == "clocksource").map(|check| check.fix.as_str());
+        assert_eq!(fix.map(|fix| fix.contains("tsc")), Some(is_x86), "{fix:?}");
+    }
     let unknown = clock("some_soc_timer", "some_soc_timer");
     assert!(unknown.0 == Level::Note && unknown.1.contains("is not known"), "{unknown:?}");
     let tcg = checks(&made_machine("tcg"));
