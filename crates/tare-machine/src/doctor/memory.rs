@@ -89,16 +89,26 @@ fn swap(size: u64, memory: &Memory) -> Draft {
             if used == 0 {
                 return ok("swap", found);
             }
+            let fix = "swapoff -a, with enough memory free; vm.swappiness=1";
             let swaps = memory.swaps.value().map(Vec::as_slice).unwrap_or_default();
             let used: Vec<&Swap> = swaps.iter().filter(|swap| swap.used_bytes > 0).collect();
-            if !used.is_empty() && used.iter().all(|swap| swap.compressed) {
+            if used.is_empty() {
+                let why = match &memory.swaps {
+                    Reading::Missing(missing) => missing.why.as_str(),
+                    _ => "/proc/swaps lists none that is used",
+                };
+                return warn("swap", format!("{found}; where it lies is missing: {why}"))
+                    .effect("a page that comes back takes some microseconds from compressed memory, 0.1 to 10 ms from a disk")
+                    .fix(fix);
+            }
+            if used.iter().all(|swap| swap.compressed) {
                 return warn("swap", format!("{found}, all of it compressed memory (zram)"))
                     .effect("a page that comes back takes some microseconds of CPU time to unpack: CPU per request rises")
-                    .fix("swapoff -a, with enough memory free; vm.swappiness=1");
+                    .fix(fix);
             }
             warn("swap", found)
                 .effect("a page that comes back from disk takes 0.1 to 10 ms: p99 shows it")
-                .fix("swapoff -a, with enough memory free; vm.swappiness=1")
+                .fix(fix)
         }
     }
 }

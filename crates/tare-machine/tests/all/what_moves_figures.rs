@@ -282,6 +282,16 @@ fn what_else_moves_figures_is_reported() {
             && on("/dev/zram0").ends_with("compressed memory (zram)")
             && !on("/dev/sda2").contains("zram")
     );
+    let unlisted = |tree: &str| {
+        let all = checks(&write_out("swap", tree));
+        let swap = all.iter().find(|check| check.id == "swap").unwrap();
+        assert!(swap.level == Level::Warn && !swap.effect.contains("from disk"), "{}", swap.effect);
+        swap.found.clone()
+    };
+    let meminfo = swap.split("@ /proc/swaps").next().unwrap();
+    assert!(unlisted(meminfo).ends_with("where it lies is missing: /proc/swaps is not there"));
+    // A container shows its own memory, and the host's swaps or none.
+    assert!(unlisted(swap).ends_with("where it lies is missing: /proc/swaps lists none that is used"));
     let resctrl = "@ /proc/self/mounts\nresctrl /sys/fs/resctrl resctrl rw 0 0\n@ /sys/fs/resctrl/info/L3/cbm_mask\n7ff\n\
                    @ /sys/fs/resctrl/schemata\n    MB:0=100;1=100\n    L3:0=7f8;1=7ff\n@ /sys/fs/resctrl/web/schemata\n    L3:0=7;1=7ff";
     let survey = surveyed(&write_out("resctrl", resctrl));
