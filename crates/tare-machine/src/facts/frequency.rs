@@ -4,6 +4,7 @@ use super::energy;
 use super::files::{self, CPU_DIR};
 use crate::cpufreq;
 use crate::root::Root;
+use crate::topology::online_cpus;
 use tare_model::survey::{Frequency, IdleState, Policy, PowerDomain, ThermalZone, ThrottleCount};
 use tare_model::{CpuSet, Missing, Reading};
 
@@ -170,7 +171,9 @@ fn idle_driver(root: &Root) -> Result<String, Missing> {
 }
 
 fn idle_states(root: &Root) -> Result<Vec<IdleState>, Missing> {
-    let dir = format!("{CPU_DIR}/cpu0/cpuidle");
+    // The first CPU may be off, or another system's.
+    let cpu = online_cpus(root).ok().and_then(|online| online.first().copied()).unwrap_or(0);
+    let dir = format!("{CPU_DIR}/cpu{cpu}/cpuidle");
     let states = files::numbered(root, &dir, "state")?;
     let state = |(_, name): (u32, String)| IdleState {
         name: files::word(root, &format!("{dir}/{name}/name")).into(),

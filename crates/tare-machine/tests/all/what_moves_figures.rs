@@ -262,6 +262,16 @@ fn energy_and_the_clock_outside_of_the_cores_are_reported() {
 }
 
 #[test]
+fn idle_states_are_those_of_a_cpu_that_is_on() {
+    let state = "@ /sys/devices/system/cpu/cpu{4-7}/cpuidle/state1/";
+    let tree = format!(
+        "@ /sys/devices/system/cpu/online\n4-7\n{state}name\nC6\n{state}latency\n170\n{state}disable\n0\n"
+    );
+    let found = check(&write_out("from-4", &tree), "idle-states");
+    assert_eq!(found, Some((Level::Note, "waking up from C6 takes 170 µs".into())));
+}
+
+#[test]
 fn what_else_moves_figures_is_reported() {
     let found = |tree: &str, id: &str| check(&write_out("else", tree), id);
     let ops = "@ /sys/kernel/sched_ext/state\nenabled\n@ /sys/kernel/sched_ext/root/ops\nlavd_1.0";
