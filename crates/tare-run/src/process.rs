@@ -267,6 +267,13 @@ pub(crate) fn descendants(pid: u32) -> Vec<u32> {
     procs::descendants(&Root::live(), &[pid]).unwrap_or_default()
 }
 
+/// These processes and what descends from them, without us and what we started: a shell that started us is no reason to measure us.
+pub(crate) fn families(pids: &[u32]) -> Vec<u32> {
+    let own = descendants(std::process::id());
+    let all = procs::descendants(&Root::live(), pids).unwrap_or_default();
+    all.into_iter().filter(|pid| !own.contains(pid)).collect()
+}
+
 /// What descends from us and is still there.
 pub(crate) fn orphans() -> Vec<u32> {
     let own = std::process::id();
@@ -294,5 +301,19 @@ mod tests {
     fn knows_the_living() {
         assert!(alive(std::process::id()));
         assert!(!alive(u32::MAX));
+    }
+
+    #[test]
+    fn who_started_us_does_not_make_us_a_server() {
+        let own = std::process::id();
+        let parent = procs::stat(&Root::live(), own).unwrap().ppid;
+        let mut child = std::process::Command::new("sleep").arg("9").spawn().unwrap();
+        let family = families(&[parent]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(
+            family.contains(&parent) && !family.contains(&own) && !family.contains(&child.id()),
+            "{family:?}"
+        );
     }
 }

@@ -5,7 +5,7 @@ use super::subject::Subject;
 use super::sut::Sut;
 use crate::error::LabError;
 use crate::plan::Resolved;
-use crate::process::{alive, descendants};
+use crate::process::{alive, families};
 use crate::request::SutRequest;
 use crate::running::Running;
 use tare_model::plan;
@@ -26,7 +26,7 @@ impl Subject for Attached {
             return Err(LabError::usage(format!("there is no process {pid}"), "check --sut-pid"));
         }
         let mut pids = vec![pid];
-        pids.extend(descendants(pid).into_iter().filter(|descendant| *descendant != pid));
+        pids.extend(families(&[pid]).into_iter().filter(|descendant| *descendant != pid));
         let kind = plan::Sut::Attached { pids: pids.clone() };
         if resolved.by_connections {
             return Ok(Sut::connected(pids, kind));

@@ -5,10 +5,11 @@ use super::subject::Subject;
 use super::sut::Sut;
 use crate::error::LabError;
 use crate::plan::Resolved;
+use crate::process::families;
 use crate::request::SutRequest;
 use crate::running::Running;
+use tare_machine::Root;
 use tare_machine::group_members::{NoMembers, group_members};
-use tare_machine::{Root, procs};
 use tare_model::plan;
 
 /// All processes of a group and their descendants.
@@ -49,5 +50,5 @@ fn members(group: &str) -> Result<Vec<u32>, LabError> {
             "start tare outside of it, or name the server's process with --sut-pid",
         ));
     }
-    procs::descendants(&Root::live(), &pids).map_err(|missing| LabError::Observe(missing.why))
+    Ok(families(&pids))
 }
