@@ -4,6 +4,7 @@ use crate::accounting::Closed;
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, number, number_if};
 use crate::bottlenecks::input::Input;
+use crate::bottlenecks::signs::concurrency::spins;
 use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
 use tare_model::outcome::{Cause, GrossIs, TareCause};
@@ -38,8 +39,9 @@ fn applies(accounting: &Accounting) -> bool {
     let pool = &accounting.asked.pool;
     let peer = sleeps(pool, Role::Load).unwrap_or(0.0);
     let own = sleeps(pool, Role::Sut).unwrap_or(0.0);
-    // Where the server sleeps as often, its own wake-ups are the cost.
-    peer >= PEER_SLEEPS_MIN && own < 0.5 * peer && accounting.effect(TareCause::Cost) >= NOTICE_LN
+    // Where the server sleeps as often, its own wake-ups are the cost; where it spins, that is.
+    let wakes = peer >= PEER_SLEEPS_MIN && own < 0.5 * peer && !spins(accounting);
+    wakes && accounting.effect(TareCause::Cost) >= NOTICE_LN
 }
 
 fn describe(accounting: &Accounting) -> Draft {

@@ -29,9 +29,12 @@ fn is_not(outcome: &Outcome, cause: Cause, other: Cause) {
 
 #[test]
 fn a_server_that_spins_while_it_waits_is_not_full() {
-    let spinning = Scene { rate_hz: 16_000.0, ..Scene::default() };
+    let waiting = Thread { voluntary_hz: 16_000.0, ..generator(0.3, 0.0) };
+    let threads = vec![Thread { voluntary_hz: 10.0, ..server(0.97, 0.0) }, waiting];
+    let spinning = Scene { rate_hz: 16_000.0, threads, ..Scene::default() };
     let record = with_saturating(1, &spinning, &Scene::default());
     is_not(&explain(&record), Cause::TooLittleConcurrency, Cause::ServerCpuBound);
+    is_not(&explain(&record), Cause::TooLittleConcurrency, Cause::CrossCpuWakeups);
     // One that does a little more for each wake-up with more of them was full.
     let batched = Scene { rate_hz: 85_000.0, ..Scene::default() };
     let outcome = explain(&with_saturating(8, &batched, &Scene::default()));

@@ -21,9 +21,10 @@ pub(crate) fn more_connections_bring_more(accounting: &Accounting) -> Option<boo
     rate_with_more(accounting).map(|times| times >= MORE_RATE)
 }
 
-/// Whether what the server runs is not for requests, since it has as much CPU time for far more of them.
+/// Whether what the server runs is not for requests: it has as much CPU time for far more of them, and so few are in flight that it
+/// could have slept.
 pub(crate) fn spins(accounting: &Accounting) -> bool {
-    rate_with_more(accounting).is_some_and(|times| times >= SPINS_RATE)
+    few_in_flight(accounting) && rate_with_more(accounting).is_some_and(|times| times >= SPINS_RATE)
 }
 
 /// The rate of a saturating level with more connections, over the asked one; `None` where there is no such level.
