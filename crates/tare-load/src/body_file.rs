@@ -1,6 +1,7 @@
 //! A request's body that stays in its file and is sent piece by piece: memory for one piece, whatever the file's length.
 
 use crate::message::{BODY_BYTES_MAX, MessageError};
+use crate::regular;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -20,11 +21,7 @@ impl BodyFile {
     /// Opens the file at `path`, which must be a regular one: it is read as often as it is sent.
     pub(crate) fn open(path: &Path) -> Result<BodyFile, MessageError> {
         let fault = |why: String| MessageError::File { path: path.to_path_buf(), why };
-        // Before it is opened, which of a pipe could take for ever.
-        if !std::fs::metadata(path).map_err(|error| fault(error.to_string()))?.is_file() {
-            return Err(fault("it is not a regular file, so it cannot be read more than once".to_owned()));
-        }
-        let file = File::open(path).map_err(|error| fault(error.to_string()))?;
+        let file = regular::open(path).map_err(fault)?;
         let bytes = file.metadata().map_err(|error| fault(error.to_string()))?.len();
         Ok(BodyFile { file, bytes })
     }

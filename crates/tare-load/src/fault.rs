@@ -44,6 +44,14 @@ impl Fault {
         ErrorKind::BodyFile.into()
     }
 
+    /// The file of requests has no next one, or it could not be read.
+    pub(crate) fn request_file() -> Fault {
+        Fault {
+            kind: ErrorKind::BodyFile,
+            why: "the file of requests became empty, or has a line that is none",
+        }
+    }
+
     /// An open connection ended without an error, though an answer was to come.
     pub(crate) fn closed(in_answer: bool) -> Fault {
         let why = if in_answer { "closed in the middle of an answer" } else { "closed without an answer" };

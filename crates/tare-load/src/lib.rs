@@ -29,6 +29,7 @@ mod pacing;
 mod preflight;
 mod quota;
 mod random;
+mod regular;
 mod request;
 mod shared;
 mod slices;

@@ -173,10 +173,18 @@ impl Written {
         (self.0 >> HEADS_BITS) as usize
     }
 
+    /// What stands for a request that its file no longer has: no other is empty.
+    pub(crate) const LACKING: Written = Written(0);
+
     /// Which memory of heads its answer needs.
     #[inline]
     pub(crate) fn heads(self) -> usize {
         (self.0 & ((1 << HEADS_BITS) - 1)) as usize
+    }
+
+    #[inline]
+    pub(crate) fn is_lacking(self) -> bool {
+        self.len() == 0
     }
 
     /// With so many bytes behind it.
@@ -256,7 +264,7 @@ impl Requests {
         })))
     }
 
-    /// Writes the next request to the end of `out`, unless it is the constant one.
+    /// Writes the next request to the end of `out`, unless it is the constant one or [lacking](Written::LACKING).
     #[inline]
     pub(crate) fn write(&mut self, out: &mut Vec<u8>, captured: &[Vec<u8>]) -> Written {
         match self {
@@ -298,6 +306,12 @@ impl Requests {
         }
     }
 
+    /// Whether they come from a file, which may lack the next one.
+    #[inline]
+    pub(crate) fn are_lines(&self) -> bool {
+        matches!(self, Requests::Varying(varying) if varying.lines.is_some())
+    }
+
     /// Whether bodies stay in their file.
     #[inline]
     pub(crate) fn are_uploads(&self) -> bool {
@@ -329,10 +343,15 @@ impl Varying {
     fn write(&mut self, out: &mut Vec<u8>, captured: &[Vec<u8>]) -> Written {
         let program = &self.program;
         let begin = out.len();
-        let line = self.lines.as_mut().and_then(Lines::next);
-        let line = line.and_then(|message| program.compile(&message).ok());
-        let chosen = self.choose();
-        let recipe = line.as_ref().unwrap_or(&program.recipes[chosen]);
+        let (line, chosen) = match &mut self.lines {
+            None => (None, self.choose()),
+            // Nothing that was not asked for is sent instead.
+            Some(lines) => match lines.next().and_then(|message| program.compile(&message).ok()) {
+                Some(line) => (Some(line), 0),
+                None => return Written::LACKING,
+            },
+        };
+        let recipe = line.as_ref().unwrap_or_else(|| &program.recipes[chosen]);
         let mut values = Values {
             number: self.number,
             random: &mut self.random,
@@ -375,7 +394,10 @@ impl First {
         let program = Arc::new(Program::load(spec)?);
         let mut requests = Requests::held(spec, &program, 0)?;
         let (mut out, empty) = (Vec::new(), vec![Vec::new(); spec.content.captures.len()]);
-        requests.write(&mut out, &empty);
+        if requests.write(&mut out, &empty).is_lacking() {
+            let path = program.file.clone().unwrap_or_default();
+            return Err(MessageError::File { path, why: "no request stands in it any more".to_owned() });
+        }
         let bytes = if let Requests::Constant { repeated, len } = requests {
             repeated[..len as usize].to_vec()
         } else {

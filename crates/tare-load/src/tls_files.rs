@@ -1,10 +1,10 @@
 //! Certificates and keys in files: what this machine trusts, what a user names.
 
+use crate::regular;
 use crate::spec::ClientCertificate;
 use rustls::RootCertStore;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -139,12 +139,7 @@ fn words(why: &pem::Error) -> String {
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let (mut text, limit) = (Vec::new(), FILE_BYTES_MAX + 1);
-    // Before it is opened, which of a pipe could take for ever.
-    if !std::fs::metadata(path).map_err(|error| error.to_string())?.is_file() {
-        return Err("it is not a regular file, so it cannot be read more than once".to_owned());
-    }
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    let read = file.take(limit).read_to_end(&mut text).map_err(|error| error.to_string())?;
+    let read = regular::open(path)?.take(limit).read_to_end(&mut text).map_err(|error| error.to_string())?;
     if read as u64 == limit { Err("it is longer than 16 MiB".to_owned()) } else { Ok(text) }
 }
 
@@ -195,7 +190,7 @@ mod tests {
         let with = |key| client(&ClientCertificate { chain: chain.clone(), key }).map(drop);
         assert_eq!(with(path("key.pem", &key)), Ok(()));
         let long = path("long", "");
-        File::options().write(true).open(&long).unwrap().set_len(FILE_BYTES_MAX + 1).unwrap();
+        std::fs::File::options().write(true).open(&long).unwrap().set_len(FILE_BYTES_MAX + 1).unwrap();
         let locked = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
         for (error, word) in [
             (with(path("empty", "")), "no private key"),

@@ -6,6 +6,7 @@
 //! request failed, and those behind it are sent again on the next connection with the stamps they had.
 
 mod alike;
+mod lacking;
 mod places;
 #[cfg(feature = "http2")]
 mod streams;
@@ -404,6 +405,9 @@ impl Client {
     /// What connection `c` has to send now; an error where a file that it is in no longer has it.
     #[inline]
     pub(crate) fn unsent(&mut self, c: u32) -> io::Result<&[u8]> {
+        if self.is_lacking(c) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         let connection = self.places.at(c);
         self.requests.tail(&connection.out, (connection.outstanding, connection.unsent))
     }
@@ -411,7 +415,7 @@ impl Client {
     /// Whether connection `c` has anything to send.
     #[inline]
     pub(crate) fn has_unsent(&self, c: u32) -> bool {
-        self.places.at(c).unsent > 0
+        self.places.at(c).unsent > 0 || self.is_lacking(c)
     }
 
     /// Whether requests are as long as a file, so that sending one takes time.

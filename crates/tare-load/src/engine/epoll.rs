@@ -164,7 +164,7 @@ impl EpollEngine {
                 Ok([]) => return,
                 Ok(unsent) => channel.send(unsent),
                 Err(_) => {
-                    self.worker.client.broke(c, Fault::body_file());
+                    self.worker.client.cannot_be_sent(c);
                     return self.reopen(c);
                 }
             };

@@ -246,7 +246,11 @@ impl Http2Engine {
         }
         let waker = self.woken.waker(c);
         // The head of an upload, whose body stays in its file, or all of another request.
-        let ask = client.unsent(place).ok().and_then(|bytes| self.asks.of(bytes));
+        let Ok(bytes) = client.unsent(place) else {
+            client.cannot_be_sent(place);
+            return self.reopen(c);
+        };
+        let ask = self.asks.of(bytes);
         let sent = match ask {
             Some(ask) => link.send(ask, &mut Context::from_waker(&waker)),
             None => {

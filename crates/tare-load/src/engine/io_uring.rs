@@ -241,7 +241,7 @@ impl IoUringEngine {
                 return Ok(());
             }
             let Ok(unsent) = self.worker.client.unsent(c) else {
-                self.worker.client.broke(c, Fault::body_file());
+                self.worker.client.cannot_be_sent(c);
                 self.reopen(c);
                 return Ok(());
             };

@@ -107,6 +107,34 @@ fn a_request_file_and_a_csv_file_are_sent_line_by_line() {
 }
 
 #[test]
+fn a_request_file_that_becomes_empty_is_an_error_and_nothing_else_is_asked_for() {
+    let strange = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let count = Arc::clone(&strange);
+    let server = Server::start(move |_, request| {
+        count.fetch_add(u64::from(!request.starts_with(b"GET /line-abcde ")), Ordering::SeqCst);
+        hello()
+    });
+    for (keep_alive, pipeline) in [(true, 1), (true, 3), (false, 1)] {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        // More than what is read ahead, which ends with a line.
+        std::fs::write(file.path(), "GET /line-abcde\n".repeat(20_000)).unwrap();
+        let mut spec = server.spec();
+        spec.content.request_file = Some(file.path().to_path_buf());
+        (spec.keep_alive, spec.pipeline, spec.connections) = (keep_alive, pipeline, 2);
+        let mut generator = Generator::start(&spec).unwrap();
+        super::support::run_until(&generator, |live| live.answers >= 5);
+        file.as_file().set_len(0).unwrap();
+        super::support::run_until(&generator, |live| live.errors >= 5);
+        let sample = generator.cut();
+        generator.stop().unwrap();
+        assert_eq!(sample.errors.keys().copied().collect::<Vec<_>>(), [ErrorKind::BodyFile]);
+        // Each once, after rests that grow: never as fast as a loop can fail.
+        assert!(sample.errors[&ErrorKind::BodyFile] < 100, "{:?}", sample.errors);
+    }
+    assert_eq!(strange.load(Ordering::SeqCst), 0, "the URL was asked for");
+}
+
+#[test]
 fn tls_carries_it_too_with_sessions_resumed_or_not() {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
