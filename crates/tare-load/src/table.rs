@@ -1,6 +1,8 @@
 //! The values of a CSV file (RFC 4180), in one piece of memory.
 
 use crate::message::MessageError;
+use crate::regular;
+use std::io::Read;
 use std::path::Path;
 
 /// Largest file that is taken, in bytes: it is held in memory.
@@ -19,11 +21,16 @@ impl Table {
     /// Reads the file at `path`.
     pub(crate) fn load(path: &Path) -> Result<Table, MessageError> {
         let fault = |why: String| MessageError::File { path: path.to_path_buf(), why };
-        let length = std::fs::metadata(path).map_err(|error| fault(error.to_string()))?.len();
-        if length > FILE_BYTES_MAX {
+        let file = regular::open(path).map_err(fault)?;
+        let metadata = file.metadata().map_err(|error| fault(error.to_string()))?;
+        let (mut text, limit) = (Vec::new(), FILE_BYTES_MAX + 1);
+        // A file of /proc has no length, and one that grows another one than it had.
+        let is_long = metadata.len() >= limit
+            || file.take(limit).read_to_end(&mut text).map_err(|error| fault(error.to_string()))? as u64
+                == limit;
+        if is_long {
             return Err(fault(format!("it is longer than {FILE_BYTES_MAX} bytes")));
         }
-        let text = std::fs::read(path).map_err(|error| fault(error.to_string()))?;
         Table::parse(&text).map_err(fault)
     }
 
@@ -119,6 +126,18 @@ mod tests {
     fn mistakes_are_reported() {
         for text in ["", "a,b\n", "a,b\n1\n", "a\n\"x", "a\n\"x\"y\n", "a\nx\"\n"] {
             assert!(Table::parse(text.as_bytes()).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn only_files_of_bounded_length_are_taken() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "a\n1\n").unwrap();
+        assert_eq!(Table::load(file.path()).unwrap().value(0, 0), b"1");
+        file.as_file().set_len(FILE_BYTES_MAX + 1).unwrap();
+        for (path, word) in [(file.path(), "longer than"), (Path::new("/dev/zero"), "regular file")] {
+            let error = Table::load(path).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
         }
     }
 
