@@ -127,6 +127,9 @@ pub enum LoadError {
         /// What is missing.
         why: RingError,
     },
+    /// The user had enough before any connection was open.
+    #[error("interrupted while the connections were opened")]
+    Interrupted,
     /// A thread, or what it waits with, could not be made; or it ended by itself.
     #[error("a generator thread failed: {why}")]
     Thread {

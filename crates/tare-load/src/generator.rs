@@ -7,17 +7,17 @@ use crate::files::Table;
 use crate::live::Live;
 use crate::merge::{merge, missing};
 use crate::quota::Quota;
+use crate::ramp::Ramp;
 use crate::request::Requests;
 use crate::shared::Shared;
 use crate::spec::{LoadSpec, Pacing, SpecError};
 use crate::tally::Tally;
 use crate::way::Way;
-use crate::worker::{Settled, Worker};
-use std::fmt::Display;
+use crate::worker::Worker;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
-use std::sync::mpsc::{self, Receiver};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tare_model::load::TlsCertificate;
@@ -25,9 +25,6 @@ use tare_model::trial::HttpSample;
 use tare_sys::time::monotonic_ns;
 use tare_sys::{affinity, process};
 
-/// Longest that [`Generator::start`] waits for connections; those that come later join in then.
-const RAMP_MAX: Duration = Duration::from_secs(5);
-const RAMP_PER_CONNECTION: Duration = Duration::from_micros(200);
 /// Longest that [`Generator::cut`] waits for a thread. They answer within microseconds unless they get no CPU.
 const CUT_MAX: Duration = Duration::from_secs(10);
 /// Longest that stopping waits for a thread.
@@ -64,6 +61,14 @@ impl Generator {
     /// [`LoadError`] when the spec or its target cannot be used, a thread cannot be made or pinned, or not one
     /// connection could be opened. Connections that fail while others open are counted and tried again.
     pub fn start(spec: &LoadSpec) -> Result<Generator, LoadError> {
+        Generator::start_unless(spec, &AtomicBool::new(false))
+    }
+
+    /// As [`Generator::start`], unless the user has had enough while the connections open.
+    ///
+    /// # Errors
+    /// As there, and [`LoadError::Interrupted`] soon after `interrupt` is set.
+    pub fn start_unless(spec: &LoadSpec, interrupt: &AtomicBool) -> Result<Generator, LoadError> {
         let program = Arc::new(spec.compile()?);
         let limit = process::raise_open_files_limit().map_err(|why| LoadError::Thread { why })?;
         let table = Table::of(spec, limit)?;
@@ -91,7 +96,8 @@ impl Generator {
             generator.threads.push(Thread::spawn(&generator.spec, thread, table, worker)?);
         }
         drop(settled);
-        await_connections(&reports, &generator.threads, spec.connections, &way.endpoint)?;
+        let threads = generator.threads.iter().map(|thread| Arc::clone(&thread.shared)).collect();
+        Ramp { spec: &spec, way: &way, threads, interrupt }.wait(&reports)?;
         let begin_ns = monotonic_ns();
         for thread in &generator.threads {
             thread.shared.begin(begin_ns).map_err(|why| LoadError::Thread { why })?;
@@ -243,29 +249,4 @@ fn pin(cpu: Option<u32>) -> Result<(), LoadError> {
         None => Ok(()),
         Some(cpu) => affinity::set(0, &[cpu]).map_err(|why| LoadError::Pin { cpu, why }),
     }
-}
-
-/// Waits until every thread has tried all of its connections, within a bound; at least one must be open then.
-fn await_connections(
-    reports: &Receiver<Settled>,
-    threads: &[Thread],
-    connections: u32,
-    endpoint: &impl Display,
-) -> Result<(), LoadError> {
-    let deadline = Instant::now() + RAMP_MAX + RAMP_PER_CONNECTION * connections;
-    let (mut settled, mut open, mut why) = (0, 0, None);
-    while settled < threads.len()
-        && let Ok(report) = reports.recv_timeout(deadline.saturating_duration_since(Instant::now()))
-    {
-        settled += 1;
-        open += report.open;
-        why = report.why.or(why);
-    }
-    // A thread that is still trying has not reported, but what it opened is known.
-    let tried = settled == threads.len();
-    let any = if tried { open > 0 } else { threads.iter().any(|thread| thread.shared.ever_opened() > 0) };
-    if any {
-        return Ok(());
-    }
-    Err(LoadError::refused(endpoint, why.unwrap_or_else(|| io::ErrorKind::TimedOut.into())))
 }

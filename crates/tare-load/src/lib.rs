@@ -28,6 +28,7 @@ mod message;
 mod pacing;
 mod preflight;
 mod quota;
+mod ramp;
 mod random;
 mod regular;
 mod request;

@@ -14,6 +14,8 @@ pub(crate) struct Shared {
     pub(crate) waker: Waker,
     stop: AtomicBool,
     finished: AtomicBool,
+    /// Whether a server took a connection that cannot be used yet.
+    reached: AtomicBool,
     /// Connections that were ever opened.
     opened: AtomicU64,
     /// When sending begins; 0 until it is known.
@@ -48,6 +50,7 @@ impl Shared {
             waker: Waker::new()?,
             stop: AtomicBool::new(false),
             finished: AtomicBool::new(false),
+            reached: AtomicBool::new(false),
             opened: AtomicU64::new(0),
             begin_ns: AtomicU64::new(0),
             live: Counters::default(),
@@ -78,6 +81,16 @@ impl Shared {
     /// By the thread: one more connection could be opened.
     pub(crate) fn opened(&self) {
         self.opened.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// By the thread: a connection is there, and what has to be agreed on first is not.
+    pub(crate) fn reached(&self) {
+        self.reached.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that ever happened.
+    pub(crate) fn was_reached(&self) -> bool {
+        self.reached.load(Ordering::Relaxed)
     }
 
     /// Connections that were ever opened.

@@ -187,6 +187,11 @@ impl Worker {
         self.way.endpoint.connect(c * self.spec.workers.threads + self.thread)
     }
 
+    /// The server took a connection, and has to agree on TLS or HTTP/2 before it can be used.
+    pub(crate) fn reached(&self) {
+        self.shared.reached();
+    }
+
     /// Connection `c` can be used.
     pub(crate) fn opened(&mut self, c: u32) {
         self.opened_in_part(c, self.lanes.each);

@@ -41,7 +41,7 @@ pub fn load(
     interrupt: &AtomicBool,
     progress: &mut dyn Progress,
 ) -> Result<(LoadRun, Result<(), LabError>), LabError> {
-    let mut generator = Generator::start(spec).map_err(load_failed)?;
+    let mut generator = Generator::start_unless(spec, interrupt).map_err(load_failed)?;
     let tls_certificate = generator.tls_certificate();
     progress.show(Event::Expected { total_s: length.whole.as_secs_f64() });
     let mut watch =
@@ -290,6 +290,7 @@ impl Watch<'_> {
 pub(crate) fn load_failed(error: LoadError) -> LabError {
     use LoadError::{Engine, OpenFiles, Redirect, Spec, Target, TlsFiles};
     match error {
+        LoadError::Interrupted => LabError::Interrupted,
         Spec(_) | Target(_) | TlsFiles(_) | Redirect { .. } | OpenFiles { .. } | Engine { .. } => {
             LabError::usage(error.to_string(), "")
         }

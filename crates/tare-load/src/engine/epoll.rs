@@ -211,7 +211,7 @@ impl EpollEngine {
         self.worker.now_ns = monotonic_ns();
         match reached {
             Ok(true) => self.worker.opened(c),
-            Ok(false) => return,
+            Ok(false) => return self.worker.reached(),
             Err(why) => {
                 self.channels[c as usize] = None;
                 self.worker.refused(c, why);

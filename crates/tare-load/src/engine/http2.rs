@@ -299,7 +299,10 @@ impl Http2Engine {
         let reached = channel.is_through();
         let speaks = channel.tls.as_ref().is_none_or(|tls| tls.chose_http2());
         match reached {
-            Ok(false) => self.peers[c as usize] = Some(Peer::Channel(channel)),
+            Ok(false) => {
+                self.worker.reached();
+                self.peers[c as usize] = Some(Peer::Channel(channel));
+            }
             Ok(true) if speaks => {
                 let carrier = Carrier { channel, end_follows: false };
                 let link = Link::new(Wire::new(carrier), self.worker.lanes(0).end);
@@ -319,7 +322,7 @@ impl Http2Engine {
         let Some(link) = self.peers[c as usize].as_mut().and_then(Peer::link) else { return };
         let waker = self.woken.waker(c);
         match link.greet(&mut Context::from_waker(&waker)) {
-            Poll::Pending => {}
+            Poll::Pending => self.worker.reached(),
             Poll::Ready(Ok(streams)) => {
                 self.worker.now_ns = monotonic_ns();
                 self.worker.opened_in_part(c, streams);

@@ -211,6 +211,17 @@ fn a_client_certificate_is_shown_to_a_server_that_asks() {
 }
 
 #[test]
+fn who_takes_connections_and_says_nothing_gives_no_answer() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", silent.local_addr().unwrap());
+    let mut spec = spec(&url, Trust::System);
+    spec.timeout_ns = 200_000_000;
+    let error = Generator::start(&spec).unwrap_err();
+    assert!(matches!(error, LoadError::NoAnswer { .. }), "{error}");
+    assert!(error.to_string().contains("the TLS handshake was not answered"), "{error}");
+}
+
+#[test]
 fn a_unix_socket_carries_tls_too() {
     let issuer = Issuer::new();
     let config = Arc::new(config(&issuer.issue("whoever.test", |_| {}), None));

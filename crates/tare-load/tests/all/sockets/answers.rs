@@ -4,7 +4,7 @@
 use super::support::{HELLO, Reply, Server, hello, requests, run_until, sample, wait_until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tare_load::{Gaps, Generator, LoadError, Pacing, preflight};
 use tare_model::trial::{ErrorKind, HttpSample};
 
@@ -492,6 +492,51 @@ fn a_black_hole_is_no_server() {
     let error = Generator::start(&spec).unwrap_err();
     assert!(matches!(error, LoadError::NoConnection { .. }), "{error}");
     drop(held);
+}
+
+#[test]
+fn who_has_had_enough_does_not_wait_for_connections() {
+    let options = tare_sys::net::ListenOptions { backlog: 0, ..Default::default() };
+    let full = tare_sys::net::listen("127.0.0.1:0".parse().unwrap(), options).unwrap();
+    let address = tare_sys::net::local_addr(&full).unwrap();
+    let _held: Vec<_> = (0..4).map(|_| tare_sys::net::connect(address, None).unwrap()).collect();
+    let mut spec = super::support::spec(&format!("http://{address}/"));
+    spec.timeout_ns = 60_000_000_000;
+    let enough = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let started = scope.spawn(|| (Generator::start_unless(&spec, &enough).map(drop), Instant::now()));
+        std::thread::sleep(Duration::from_millis(200));
+        let asked = Instant::now();
+        enough.store(true, Ordering::SeqCst);
+        let (error, ended) = started.join().unwrap();
+        assert!(matches!(error, Err(LoadError::Interrupted)), "{error:?}");
+        assert!(ended - asked < Duration::from_secs(2), "{:?}", ended - asked);
+    });
+}
+
+#[test]
+fn a_full_queue_of_a_unix_socket_is_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("full.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    // The queue of a listener of the standard library is as long as the system lets it be.
+    tare_sys::process::raise_open_files_limit().unwrap();
+    let mut spec = super::support::spec("http://whoever/");
+    (spec.route.unix_socket, spec.connections) = (Some(path.clone()), 1);
+    let mut held = Vec::new();
+    while let Ok(connection) = tare_sys::unix::connect(&path) {
+        held.push(connection);
+    }
+    let error = Generator::start(&spec).unwrap_err().to_string();
+    assert!(error.contains("stayed full"), "{error}");
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        drop(held);
+        for connection in listener.incoming() {
+            std::thread::spawn(move || super::support::echo_hello(connection.unwrap()));
+        }
+    });
+    assert!(sample(&spec, 5, 0).errors.is_empty());
 }
 
 #[test]
