@@ -41,3 +41,9 @@ pub(crate) fn preflight(
         }
     }
 }
+
+/// Whether another command line is what helps.
+pub(crate) fn is_asked_wrongly(error: &LoadError) -> bool {
+    use LoadError::{Engine, OpenFiles, Redirect, Spec, Target, TlsFiles};
+    matches!(error, Spec(_) | Target(_) | TlsFiles(_) | Redirect { .. } | OpenFiles { .. } | Engine { .. })
+}

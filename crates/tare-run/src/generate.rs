@@ -1,6 +1,6 @@
 //! Load without a session: no observers, no record; what the generator counts is all there is.
 
-use crate::ask::preflight;
+use crate::ask::{is_asked_wrongly, preflight};
 use crate::error::LabError;
 use crate::progress::{Event, Progress};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -288,12 +288,9 @@ impl Watch<'_> {
 
 /// What was asked for wrongly is the user's to change; anything else is the generator's failure.
 pub(crate) fn load_failed(error: LoadError) -> LabError {
-    use LoadError::{Engine, OpenFiles, Redirect, Spec, Target, TlsFiles};
     match error {
         LoadError::Interrupted => LabError::Interrupted,
-        Spec(_) | Target(_) | TlsFiles(_) | Redirect { .. } | OpenFiles { .. } | Engine { .. } => {
-            LabError::usage(error.to_string(), "")
-        }
+        error if is_asked_wrongly(&error) => LabError::usage(error.to_string(), ""),
         _ => LabError::Load { what: format!("failed: {error}"), last_output: String::new() },
     }
 }

@@ -1,7 +1,7 @@
 //! Asking a server as the load will, and whose processes answer.
 
 use super::sut::Sut;
-use crate::ask::preflight;
+use crate::ask::{is_asked_wrongly, preflight};
 use crate::error::LabError;
 use crate::process::{alive, descendants};
 use crate::running::Running;
@@ -15,22 +15,26 @@ use tare_machine::{Root, sockets};
 /// How long a listener may take to accept; the kernel does so for it.
 const ACCEPT_WITHIN: Duration = Duration::from_millis(200);
 
-/// Asks once as the load will, where it must be answered.
+/// Asks once as the load will, where it must be answered. What was asked for wrongly is the user's to change; a server that is named and
+/// does not answer has failed.
 pub(super) fn reach(load: &LoadSpec, interrupt: &AtomicBool) -> Result<Preflight, LabError> {
-    preflight(load, interrupt)?.map_err(|error| match error {
-        LoadError::NoConnection { why, .. } => LabError::usage(
-            format!("nothing answers at {}: {why}", load.route.target),
-            "start the server, or have it started with --sut 'COMMAND'",
-        ),
-        LoadError::NoAnswer { .. } => LabError::usage(
-            format!("nothing answers at {}: {error}", load.route.target),
-            "is this its address? one that is slow to answer needs a longer --timeout",
-        ),
-        error @ (LoadError::NotTrusted { .. } | LoadError::TlsFiles(_) | LoadError::Redirect { .. }) => {
-            LabError::usage(error.to_string(), "")
+    preflight(load, interrupt)?.map_err(|error| {
+        if is_asked_wrongly(&error) {
+            return LabError::usage(error.to_string(), "");
         }
-        // Something is there: what is wrong with it says what to do.
-        error => LabError::usage(format!("nothing answers at {}: {error}", load.route.target), ""),
+        let target = &load.route.target;
+        let what = match &error {
+            LoadError::NoConnection { why, .. } => format!(
+                "is not there: nothing answers at {target}: {why} (hint: start the server, or have it started with --sut 'COMMAND')"
+            ),
+            LoadError::NoAnswer { .. } => format!(
+                "is silent: nothing answers at {target}: {error} (hint: is this its address? one that is slow to answer needs a longer --timeout)"
+            ),
+            LoadError::NotTrusted { .. } => format!("cannot be asked: {error}"),
+            // Something is there: what is wrong with it says what to do.
+            _ => format!("cannot be asked: nothing answers at {target}: {error}"),
+        };
+        LabError::Sut { what, last_output: String::new() }
     })
 }
 

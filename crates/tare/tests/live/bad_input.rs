@@ -26,7 +26,6 @@ fn is_refused_in_one_line() {
     for (arguments, words) in [
         (vec!["run", "--no-such-flag"], "--no-such-flag"),
         (vec!["run", "--stacks", "99", &refusing], "--stacks=99"),
-        (vec!["run", "-q", &refusing], "nothing answers"),
         (vec!["run", "-q", "--sut-cpus", "999", "--sut", &start, &refusing], "CPU 999"),
         (vec!["run", "-q", "--load-cpus", "999"], "CPU 999"),
         (vec!["run", "--load-cpus", "3-1"], "3-1"),
@@ -105,11 +104,21 @@ fn a_port_that_is_taken_is_not_measured_by_mistake() {
 }
 
 #[test]
-fn a_listener_that_never_answers_is_refused() {
+fn a_server_that_does_not_answer_has_failed() {
     let _alone = alone();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}/", silent.local_addr().unwrap());
-    refused(&["run", "-q", &url], "nothing answers");
+    let silent = format!("http://{}/", silent.local_addr().unwrap());
+    let refusing = format!("http://127.0.0.1:{}/", free_port());
+    for (command, url, words) in [
+        ("run", &silent, "nothing answers"),
+        ("run", &refusing, "nothing answers"),
+        ("load", &refusing, "cannot connect"),
+    ] {
+        let output = Tare::new().run(&[command, "-q", url]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{command} {url}: {stderr}");
+        assert!(stderr.lines().count() == 1 && stderr.contains(words), "{stderr}");
+    }
 }
 
 #[test]

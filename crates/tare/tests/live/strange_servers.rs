@@ -174,7 +174,7 @@ fn a_full_queue_of_a_unix_socket_is_waited_for_within_a_limit() {
     let begun = Instant::now();
     let ended = run(&["run", "-q", "-d1s", "--timeout", "2s"]).wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-    assert!(ended.status.code() == Some(2) && said.contains("nobody accepts"), "{}: {said}", ended.status);
+    assert!(ended.status.code() == Some(3) && said.contains("nobody accepts"), "{}: {said}", ended.status);
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     // Whoever has had enough need not wait for the limit.
     let waiting = run(&["run", "-q", "-d1s", "--timeout", "30s"]);
