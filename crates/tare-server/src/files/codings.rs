@@ -20,7 +20,8 @@ pub(super) struct Coding {
 }
 
 /// Of two that a client likes as much the first one is taken: it is the smaller.
-const CODINGS: [Coding; 2] = [Coding { suffix: ".br", name: "br" }, Coding { suffix: ".gz", name: "gzip" }];
+pub(super) const CODINGS: [Coding; 2] =
+    [Coding { suffix: ".br", name: "br" }, Coding { suffix: ".gz", name: "gzip" }];
 
 /// What the client says that it takes.
 pub(super) fn accepted(head: &Head<'_>) -> Accepted {

@@ -98,7 +98,9 @@ fn parts(value: &[u8], bytes: u64) -> Selected {
         return Selected::Whole;
     }
     let (mut ranges, mut sum) = (Vec::new(), 0u64);
-    for spec in set.split(|b| *b == b',') {
+    // Empty elements of a list count for nothing (RFC 9110, 5.6.1.2).
+    let elements = set.split(|b| *b == b',').map(trim).filter(|element| !element.is_empty());
+    for spec in elements {
         let Some((start, end)) = range(spec, bytes) else { return Selected::Unsatisfiable };
         if start < end {
             if ranges.len() == RANGES_MAX {
@@ -122,10 +124,11 @@ fn parts(value: &[u8], bytes: u64) -> Selected {
 fn range(spec: &[u8], bytes: u64) -> Option<(u64, u64)> {
     let text = std::str::from_utf8(spec).ok()?;
     let (first, last) = text.split_once('-')?;
-    // Spaces are allowed around a list's elements, and taken around numbers as nginx does.
-    let (first, last) = (first.trim_matches(' '), last.trim_matches(' '));
-    let number = |digits: &str| match digits.bytes().all(|b| b.is_ascii_digit()) {
-        true => digits.parse::<u64>().ok(),
+    // White space is allowed around a list's elements, and taken around numbers as nginx does.
+    let (first, last) = (first.trim_matches([' ', '\t']), last.trim_matches([' ', '\t']));
+    // A number that is too large is beyond every file (RFC 9110, 14.1.2), as the largest is.
+    let number = |digits: &str| match !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
+        true => Some(digits.parse::<u64>().unwrap_or(u64::MAX)),
         false => None,
     };
     match (first, last) {
@@ -136,6 +139,14 @@ fn range(spec: &[u8], bytes: u64) -> Option<(u64, u64)> {
             Some((first, last.saturating_add(1).min(bytes)))
         }
     }
+}
+
+/// Without the white space around it (`OWS` of RFC 9110, 5.6.3).
+fn trim(element: &[u8]) -> &[u8] {
+    let is_space = |b: &u8| matches!(b, b' ' | b'\t');
+    let begin = element.iter().position(|b| !is_space(b)).unwrap_or(element.len());
+    let end = element.iter().rposition(|b| !is_space(b)).map_or(begin, |last| last + 1);
+    &element[begin..end]
 }
 
 #[cfg(test)]
@@ -165,7 +176,13 @@ mod tests {
             ("bytes=a-b", Selected::Unsatisfiable),
             ("bytes=+1-2", Selected::Unsatisfiable),
             ("bytes=-", Selected::Unsatisfiable),
-            ("bytes=1-2,", Selected::Unsatisfiable),
+            ("bytes=1-2,", one(1..3)),
+            ("bytes=,0-0", one(0..1)),
+            ("bytes=0-0, ,\t,2-2", several(&[0..1, 2..3])),
+            ("bytes=\t1-2\t", one(1..3)),
+            ("bytes=0-99999999999999999999999", one(0..10)),
+            ("bytes=-99999999999999999999999", one(0..10)),
+            ("bytes=,", Selected::Unsatisfiable),
             ("bytes=1-2-3", Selected::Unsatisfiable),
             ("bytes=99999999999999999999-", Selected::Unsatisfiable),
             ("bytes=", Selected::Whole),

@@ -133,10 +133,23 @@ impl Handler for Files {
             Ok(found) if found.facts.kind == Kind::File => send(request, responder, found, path.bytes()),
             Ok(found) if found.facts.kind == Kind::Folder && !asked_folder => to_folder(request, responder),
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => responder.plain(Status::FORBIDDEN),
+            // Who takes another coding finds something there (RFC 9110, 12.5.5).
+            Err(_) if self.within(responder.unix_s(), |folder| has_form(folder, &mut path)) => {
+                let head = responder.status(Status::NOT_FOUND);
+                head.static_field("Vary", "Accept-Encoding").reason()
+            }
             // Not there, not a file, or a way out of the folder: the answer is the same.
             Ok(_) | Err(_) => responder.plain(Status::NOT_FOUND),
         }
     }
+}
+
+/// Whether the file at `path`, which is not there itself, has a precompressed form.
+fn has_form(folder: &File, path: &mut Decoded) -> bool {
+    codings::CODINGS.iter().any(|coding| {
+        let found = path.with_suffix(coding.suffix).and_then(|path| open(folder, path).ok());
+        found.is_some_and(|(_, facts)| facts.kind == Kind::File)
+    })
 }
 
 /// `/folder` is at `/folder/`, so that relative links within it work.

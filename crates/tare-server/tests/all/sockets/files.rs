@@ -167,6 +167,34 @@ fn a_client_that_refuses_the_file_as_it_is_gets_another_form_or_none() {
 }
 
 #[test]
+fn a_file_of_which_only_another_form_is_there_is_missing_for_some() {
+    let folder = folder();
+    std::fs::write(folder.path().join("only.txt.gz"), "gzipped").unwrap();
+    let server = serve(&folder);
+    for (accept, status) in [("gzip", 200), ("identity", 404)] {
+        let reply = ask(server.connect(), "GET", "/only.txt", &format!("Accept-Encoding: {accept}\r\n"));
+        assert_eq!((reply.status, reply.field("vary")), (status, Some("Accept-Encoding")), "{accept}");
+    }
+}
+
+#[test]
+fn ranges_that_nginx_refuses_and_the_rules_allow_are_answered() {
+    let folder = folder();
+    let server = serve(&folder);
+    // RFC 9110, 5.6.1.2 and 14.1.2.
+    for (range, body) in [
+        ("1-2,", "12"),
+        (",1-2", "12"),
+        ("1-2, ,", "12"),
+        ("1-99999999999999999999", "123456789"),
+        ("-99999999999999999999", "0123456789"),
+    ] {
+        let reply = ask(server.connect(), "GET", "/small.txt", &format!("Range: bytes={range}\r\n"));
+        assert_eq!((reply.status, reply.body.as_slice()), (206, body.as_bytes()), "{range}");
+    }
+}
+
+#[test]
 fn every_form_of_answer_says_to_caches_what_it_depends_on() {
     let folder = folder();
     let server = serve(&folder);
@@ -448,12 +476,9 @@ fn ranges_and_conditions_are_answered_as_nginx_does() {
         "+1-2",
         " 2 - 4 ",
         "99999999999999999999-",
-        "1-99999999999999999999",
         "1-2,4-5",
         "1-2, 4-5",
         "4-5,1-2",
-        "1-2,",
-        ",1-2",
         "1-2,a-b",
         "1-2,100-200",
         "-1,0-0",
