@@ -1,5 +1,6 @@
 //! How requests fail, and in a few words why: of a fixed number, so that each can be counted.
 
+use rustls::AlertDescription;
 use std::fmt::{self, Display, Formatter};
 use std::io;
 use tare_http::response::Malformed;
@@ -61,7 +62,7 @@ impl Fault {
     /// An open connection broke.
     pub(crate) fn broken(error: &io::Error) -> Fault {
         let why = match error.kind() {
-            io::ErrorKind::InvalidData => return ErrorKind::Tls.into(),
+            io::ErrorKind::InvalidData => return Fault { kind: ErrorKind::Tls, why: tls_words(error) },
             io::ErrorKind::ConnectionReset => RESET,
             io::ErrorKind::BrokenPipe => "closed while the request was sent",
             io::ErrorKind::TimedOut => "nothing was acknowledged",
@@ -77,7 +78,7 @@ impl Fault {
             io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse => {
                 return Some(ErrorKind::PortsExhausted.into());
             }
-            io::ErrorKind::InvalidData => return Some(ErrorKind::Tls.into()),
+            io::ErrorKind::InvalidData => return Some(Fault { kind: ErrorKind::Tls, why: tls_words(error) }),
             io::ErrorKind::Unsupported => return Some(Fault::malformed("another protocol than HTTP/2")),
             io::ErrorKind::ConnectionRefused => "refused",
             io::ErrorKind::ConnectionReset => RESET,
@@ -86,5 +87,58 @@ impl Fault {
             _ => "",
         };
         Some(Fault { kind: ErrorKind::Connect, why })
+    }
+}
+
+/// What broke TLS, as far as its error says; a server's reason is its alert.
+fn tls_words(error: &io::Error) -> &'static str {
+    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        Some(rustls::Error::AlertReceived(alert)) => alert_words(*alert),
+        Some(rustls::Error::InvalidCertificate(_)) => "the server's certificate is not trusted",
+        Some(rustls::Error::PeerIncompatible(_)) => "no version or cipher in common",
+        Some(
+            rustls::Error::InvalidMessage(_)
+            | rustls::Error::InappropriateMessage { .. }
+            | rustls::Error::InappropriateHandshakeMessage { .. }
+            | rustls::Error::PeerMisbehaved(_),
+        ) => "rules of TLS were broken",
+        _ => "",
+    }
+}
+
+/// The server's reason.
+fn alert_words(alert: AlertDescription) -> &'static str {
+    match alert {
+        AlertDescription::CertificateRequired => "the server wants a client certificate",
+        AlertDescription::NoCertificate
+        | AlertDescription::BadCertificate
+        | AlertDescription::UnsupportedCertificate
+        | AlertDescription::CertificateRevoked
+        | AlertDescription::CertificateExpired
+        | AlertDescription::CertificateUnknown
+        | AlertDescription::UnknownCA => "the server does not trust the client certificate",
+        AlertDescription::AccessDenied => "the server denied access",
+        AlertDescription::HandshakeFailure => "the server refused the handshake",
+        AlertDescription::ProtocolVersion => "the server wants another version of TLS",
+        AlertDescription::UnrecognisedName => "the server has no such name",
+        AlertDescription::NoApplicationProtocol => "the server wants another protocol (ALPN)",
+        AlertDescription::InternalError => "the server had an internal error",
+        _ => "the server sent an alert",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alert_is_the_reason() {
+        let of = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+        let wanted = of(rustls::Error::AlertReceived(AlertDescription::CertificateRequired));
+        for fault in [Fault::broken(&wanted), Fault::unopened(&wanted).unwrap()] {
+            assert_eq!(fault.to_string(), "tls: the server wants a client certificate");
+        }
+        let other = of(rustls::Error::AlertReceived(AlertDescription::DecodeError));
+        assert_eq!(Fault::broken(&other).why, "the server sent an alert");
     }
 }
