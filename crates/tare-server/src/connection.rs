@@ -193,7 +193,8 @@ impl Connection {
     #[inline]
     pub fn waiting(&self) -> Waiting {
         match self.phase {
-            Phase::Head if self.inbox.is_empty() => Waiting::Request,
+            // Empty lines before a request belong to none (RFC 9112, 2.2): clients send one behind a body.
+            Phase::Head if self.inbox.iter().all(|byte| matches!(byte, b'\r' | b'\n')) => Waiting::Request,
             Phase::Head => Waiting::Head,
             Phase::Length(_) | Phase::Chunked(_) => Waiting::Body,
             Phase::End => Waiting::End,

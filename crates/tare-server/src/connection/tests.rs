@@ -40,6 +40,23 @@ fn requests_are_answered_in_order_and_halves_are_kept() {
 }
 
 #[test]
+fn an_empty_line_behind_a_request_begins_none() {
+    let (mut connection, mut engine) = (Connection::default(), engine());
+    for (bytes, waiting) in [
+        (&b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n\r\n"[..], Waiting::Request),
+        (b"\r", Waiting::Request),
+        (b"\nGET", Waiting::Head),
+        (b" /a HTTP/1.1\r\nHost: h\r\n\r\n\r\n", Waiting::Request),
+    ] {
+        answers(&mut connection, &mut engine, bytes);
+        assert_eq!(connection.waiting(), waiting, "{bytes:?}");
+    }
+    let mut out = Vec::new();
+    connection.time_out(&mut out, &mut engine);
+    assert!(out.is_empty(), "there is nobody who waits for a 408");
+}
+
+#[test]
 fn a_panicking_handler_costs_one_500() {
     let (mut connection, mut engine) = (Connection::default(), engine());
     let out = answers(&mut connection, &mut engine, b"GET /panic HTTP/1.1\r\nHost: h\r\n\r\n");
