@@ -160,6 +160,15 @@ impl Tally {
         self.run.count += 1;
     }
 
+    /// The last answer was none after all; false where it is in the histograms already.
+    #[cold]
+    pub(crate) fn take_back(&mut self) -> bool {
+        let is_pending = self.run.count > 0;
+        self.run.count -= u64::from(is_pending);
+        self.answers -= u64::from(is_pending);
+        is_pending
+    }
+
     /// Counts the answers that wait to be.
     #[inline]
     pub(crate) fn settle(&mut self) {

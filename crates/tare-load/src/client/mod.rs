@@ -141,7 +141,8 @@ impl Client {
         };
         while at < bytes.len() {
             let Some(current) = self.places.begun(c) else {
-                // No request is in flight: the answer before this was longer than it said.
+                // No request is in flight: the answer before this was longer than it said, and so was none.
+                self.tally.take_back();
                 return self.fail(c, Fault::malformed("bytes that no request asked for"));
             };
             let connection = self.places.at_mut(c);

@@ -139,6 +139,21 @@ fn an_upload_may_be_answered_early_or_cut_off() {
 }
 
 #[test]
+fn an_answer_that_is_longer_than_it_says_is_one_failure() {
+    for answer in ["HTTP/1.1 204 No\r\n\r\nbody", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nbody"] {
+        let mut client = client(Pacing::Closed, 1, 1);
+        for attempts in 1..4 {
+            client.opened(0, 0);
+            send_all(&mut client, 0);
+            assert_eq!(deliver(&mut client, 0, answer.as_bytes(), 1), Verdict::Reopen);
+            let why = Fault::malformed("bytes that no request asked for");
+            assert_eq!((client.tally.answers, &client.tally.reasons), (0, &vec![(why, attempts)]));
+        }
+        assert_eq!(client.tally.times.latency.count(), 0);
+    }
+}
+
+#[test]
 fn failures_say_which_rule_was_broken() {
     let chunked = |body: &str| format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
     let head = |fields: &str| format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n");
