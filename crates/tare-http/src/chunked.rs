@@ -211,7 +211,9 @@ fn broken_rule(state: State, byte: u8) -> &'static str {
     match state {
         State::SizeStart => "chunk size is not a number",
         State::SizeLf | State::TrailerLf | State::EndLf => "CR without LF",
-        State::DataCr | State::DataLf => "chunk is longer than its size",
+        State::DataCr if byte == b'\n' => "LF without CR",
+        // Of a chunk that is shorter than its size, the next line is taken for its data.
+        State::DataCr | State::DataLf => "chunk does not end where its size says",
         _ if byte == b'\n' => "LF without CR",
         State::Size => "chunk size is not a number",
         State::SizeSpace => "white space after a chunk size or extension",

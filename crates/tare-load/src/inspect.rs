@@ -96,7 +96,7 @@ impl Listener for Ear<'_> {
         seen.body.clear();
         seen.headers_fit = headers
             .iter()
-            .all(|(name, text)| header(head, name).is_some_and(|value| find(value, text).is_some()));
+            .all(|(name, text)| header(head, name).is_some_and(|value| find(&value, text).is_some()));
         for (from, kept) in captures.iter().zip(&mut seen.captured) {
             if let CaptureFrom::Header(name) = from
                 && let Some(value) = header(head, name)

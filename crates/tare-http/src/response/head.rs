@@ -2,6 +2,7 @@
 
 use crate::chunked::Fault;
 use httparse::Status;
+use std::borrow::Cow;
 
 /// Longest head that is read, in bytes: status line, headers and the empty line.
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -21,6 +22,9 @@ pub enum Malformed {
     /// The status line or a header breaks the grammar.
     #[error("the answer's head is not HTTP/1: {0}")]
     Head(httparse::Error),
+    /// More header fields than [`HEADERS_MAX`], which no rule of HTTP bounds.
+    #[error("the answer has more than {HEADERS_MAX} header fields, which is tare's own limit")]
+    TooManyHeaders,
     /// No empty line within [`HEAD_BYTES_MAX`].
     #[error("the answer's head is longer than {HEAD_BYTES_MAX} bytes")]
     HeadTooLong,
@@ -44,7 +48,17 @@ pub enum Malformed {
     SwitchedProtocols,
 }
 
+const TOO_MANY: &str = "more than 128 header fields, tare's own limit";
+const _: () = assert!(HEADERS_MAX == 128 && HEAD_BYTES_MAX == 16 * 1024);
+
 impl Malformed {
+    fn of(error: httparse::Error) -> Malformed {
+        match error {
+            httparse::Error::TooManyHeaders => Malformed::TooManyHeaders,
+            error => Malformed::Head(error),
+        }
+    }
+
     /// The rule that was broken, in a few words: there is a fixed number of them, so that they can be counted.
     pub fn rule(self) -> &'static str {
         match self {
@@ -52,11 +66,12 @@ impl Malformed {
                 httparse::Error::HeaderName => "header name is not a token",
                 httparse::Error::HeaderValue => "header value holds a control character",
                 httparse::Error::NewLine => "CR without LF",
-                httparse::Error::TooManyHeaders => "too many headers",
+                httparse::Error::TooManyHeaders => TOO_MANY,
                 httparse::Error::Version => "not HTTP/1",
                 httparse::Error::Status | httparse::Error::Token => "status line breaks the grammar",
             },
-            Malformed::HeadTooLong => "head is too long",
+            Malformed::TooManyHeaders => TOO_MANY,
+            Malformed::HeadTooLong => "head is longer than 16 KiB, tare's own limit",
             Malformed::Status(_) => "status is not a number from 100 to 999",
             Malformed::ContentLength => "Content-Length is not one decimal number",
             Malformed::TwoFramings => "both Content-Length and Transfer-Encoding",
@@ -160,7 +175,7 @@ impl Heads {
             self.known_head = head;
         }
         if is_redirect(head.status) {
-            self.saw_redirect(header(&bytes[..head.len], "location"));
+            self.saw_redirect(header(&bytes[..head.len], "location").as_deref());
         }
         Ok(Some(head))
     }
@@ -184,11 +199,29 @@ fn shown(value: &[u8]) -> String {
     text.chars().filter(|c| !c.is_control()).take(SHOWN_CHARS_MAX).collect()
 }
 
-/// The full parser: RFC 9112 section 6.3 as a client.
+/// The full parser. A minor version that came after 1 is read as 1 (RFC 9110, 6.2).
 fn parse_head(bytes: &[u8], to_head: bool) -> Result<Option<Head>, Malformed> {
+    const AT: usize = b"HTTP/1.".len();
+    let is_newer =
+        bytes.starts_with(b"HTTP/1.") && bytes.get(AT).is_some_and(|minor| (b'2'..=b'9').contains(minor));
+    if !is_newer {
+        return parse_known(bytes, to_head);
+    }
+    let mut copy = [0; HEAD_BYTES_MAX];
+    let len = bytes.len().min(copy.len());
+    copy[..len].copy_from_slice(&bytes[..len]);
+    copy[AT] = b'1';
+    parse_known(&copy[..len], to_head)
+}
+
+/// RFC 9112 section 6.3 as a client.
+fn parse_known(bytes: &[u8], to_head: bool) -> Result<Option<Head>, Malformed> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut response = httparse::Response::new(&mut headers);
-    let len = match response.parse(bytes).map_err(Malformed::Head)? {
+    let mut parser = httparse::ParserConfig::default();
+    // Folded lines are one value (RFC 9112, 5.2).
+    parser.allow_obsolete_multiline_headers_in_responses(true);
+    let len = match parser.parse_response(&mut response, bytes).map_err(Malformed::of)? {
         Status::Complete(len) => len,
         Status::Partial => return Ok(None),
     };
@@ -207,7 +240,9 @@ fn parse_head(bytes: &[u8], to_head: bool) -> Result<Option<Head>, Malformed> {
     } else {
         claims.framing()?
     };
-    let keep_alive = claims.keep_alive && !claims.close && framing != Framing::UntilClose;
+    // HTTP/1.0 has no Transfer-Encoding: who sends it there may have lost count (RFC 9112, 6.1).
+    let is_doubtful = response.version == Some(0) && claims.coding.is_some();
+    let keep_alive = claims.keep_alive && !claims.close && !is_doubtful && framing != Framing::UntilClose;
     Ok(Some(Head { len, status, framing, keep_alive }))
 }
 
@@ -295,10 +330,18 @@ pub struct Repeated {
     pub answer: Answer,
 }
 
-/// The value of the first header of this name in a head that was parsed.
-pub fn header<'a>(head: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    head.split(|&byte| byte == b'\n').skip(1).find_map(|line| {
+/// The value of the first header of this name in a head that was parsed; where it was folded, with a space for each fold.
+pub fn header<'a>(head: &'a [u8], name: &str) -> Option<Cow<'a, [u8]>> {
+    let mut lines = head.split(|&byte| byte == b'\n').skip(1).peekable();
+    let value = lines.find_map(|line| {
         let colon = line.iter().position(|&byte| byte == b':')?;
         line[..colon].eq_ignore_ascii_case(name.as_bytes()).then(|| line[colon + 1..].trim_ascii())
-    })
+    })?;
+    let mut value = Cow::Borrowed(value);
+    while let Some(fold) = lines.next_if(|line| matches!(line.first(), Some(b' ' | b'\t'))) {
+        let value = value.to_mut();
+        value.push(b' ');
+        value.extend_from_slice(fold.trim_ascii());
+    }
+    Some(value)
 }

@@ -224,7 +224,7 @@ fn a_listener_sees_head_and_body_in_pieces() {
     struct Ear(Vec<u8>, Vec<u8>);
     impl Listener for Ear {
         fn head(&mut self, head: &[u8]) {
-            self.0.extend_from_slice(header(head, "x-id").unwrap_or(b"none"));
+            self.0.extend_from_slice(&header(head, "x-id").unwrap_or(b"none".into()));
         }
         fn body(&mut self, bytes: &[u8]) {
             self.1.extend_from_slice(bytes);
@@ -249,4 +249,24 @@ fn a_listener_sees_head_and_body_in_pieces() {
         (vec![sized(true, 5)], &b"7"[..], &b"abcde"[..])
     );
     assert_eq!(header(b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n", "c"), None);
+}
+
+#[test]
+fn what_old_and_new_versions_send_is_read_as_the_rules_say() {
+    let parse = |text: &str| Heads::new(false).parse(text.as_bytes()).map(Option::unwrap);
+    // RFC 9112, 5.2.
+    let folded = "HTTP/1.1 302 Found\r\nLocation: /a\r\n \tb\r\nContent-Length:\r\n 5\r\n\r\n";
+    assert_eq!(parse(folded).unwrap().framing, Framing::Length(5));
+    assert_eq!(header(folded.as_bytes(), "location").as_deref(), Some(&b"/a b"[..]));
+    // RFC 9110, 6.2.
+    let newer = parse("HTTP/1.2 200 OK\r\nContent-Length: 5\r\n\r\n").unwrap();
+    assert!(newer.keep_alive && newer.framing == Framing::Length(5));
+    assert!(parse("HTTP/2.0 200 OK\r\n\r\n").is_err());
+    // RFC 9112, 6.1.
+    let older = "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let older = parse(older).unwrap();
+    assert!(!older.keep_alive && older.framing == Framing::Chunked);
+    let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "A: b\r\n".repeat(HEADERS_MAX + 1));
+    let error = parse(&many).unwrap_err();
+    assert!(error.rule().contains("tare's own limit"), "{error}");
 }

@@ -4,6 +4,7 @@ use crate::error::LoadError;
 use crate::location;
 use crate::spec::LoadSpec;
 use crate::target::Target;
+use std::borrow::Cow;
 use tare_http::response::{Listener, header};
 
 /// Most redirects that are followed one after the other.
@@ -15,7 +16,7 @@ pub(super) struct Location(Option<Vec<u8>>);
 
 impl Listener for Location {
     fn head(&mut self, head: &[u8]) {
-        self.0 = header(head, "location").map(<[u8]>::to_vec);
+        self.0 = header(head, "location").map(Cow::into_owned);
     }
 
     fn body(&mut self, _: &[u8]) {}

@@ -232,7 +232,7 @@ fn refusals_say_which_rule_was_broken() {
         ("POST /echo HTTP/1.1⏎Host: h⏎Content-Length: x⏎⏎".to_owned(), "Bad Request: bad Content-Length"),
         (chunks("x⏎"), "Bad Request: malformed chunked body: chunk size is not a number"),
         (chunks("1;⏎a⏎"), "Bad Request: malformed chunked body: chunk extension breaks the grammar"),
-        (chunks("1⏎ab⏎"), "Bad Request: malformed chunked body: chunk is longer than its size"),
+        (chunks("1⏎ab⏎"), "Bad Request: malformed chunked body: chunk does not end where its size says"),
         (chunks("0⏎A⏎"), "Bad Request: malformed chunked body: trailer field breaks the grammar"),
         (chunks("41⏎"), "Content Too Large: body too large"),
         ("BREW /a HTTP/1.1⏎Host: h⏎⏎".to_owned(), "Not Implemented: method not implemented"),
