@@ -60,7 +60,13 @@ impl Location {
             ));
         }
         let method = spec.content.method.as_str();
-        if !matches!(status, 307 | 308) && !matches!(method, "GET" | "HEAD") {
+        // Of others than 303, POST alone is changed (RFC 9110, 15.4.2 and 15.4.3).
+        let changes = match status {
+            303 => !matches!(method, "GET" | "HEAD"),
+            301 | 302 => method == "POST",
+            _ => false,
+        };
+        if changes {
             return Err(refused(&format!(
                 "after {status} a {method} goes on as GET (hint: load either URL by itself)"
             )));
@@ -72,6 +78,24 @@ impl Location {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn post_alone_is_changed_by_a_redirect_that_is_no_303() {
+        for (method, status, goes_on) in [
+            ("PUT", 301, true),
+            ("DELETE", 302, true),
+            ("OPTIONS", 302, true),
+            ("PATCH", 303, false),
+            ("POST", 301, false),
+            ("POST", 308, true),
+            ("HEAD", 303, true),
+        ] {
+            let mut spec = LoadSpec::new(Target::parse("http://h/a").unwrap());
+            spec.content.method = method.to_owned();
+            let led = Location(Some(b"/b".to_vec())).leads(&spec, status);
+            assert_eq!(led.is_ok(), goes_on, "{method} {status}: {led:?}");
+        }
+    }
 
     #[test]
     fn nobody_is_led_out_of_tls_or_to_another_server() {
