@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 use tare_model::latency::Latencies;
 use tare_model::load::{LoadOutcome, LoadRun, TlsCertificate};
-use tare_model::outcome::{GrossIs, LatencySummary};
+use tare_model::outcome::{Followed, GrossIs, LatencySummary};
 
 /// The summary for a terminal; `distribution` adds the table of percentiles.
 pub fn terminal(outcome: &LoadOutcome, distribution: bool, style: Style) -> String {
@@ -155,23 +155,35 @@ fn stages_of(outcome: &LoadOutcome) -> Vec<Block> {
     let mut blocks = vec![Block::Table(stages::table(outcome.stages.iter().map(|stage| (stage, None))))];
     let is_ramp = stages::missed(outcome.stages.iter()).is_some_and(stages::is_ramp);
     if let Some(followed) = &outcome.followed {
-        let held = followed.held_hz.map_or_else(none, |hz| format!("{hz:.0} req/s"));
-        let text = match (followed.missed_hz, followed.capacity_hz) {
-            (None, _) => format!("The server followed every stage, up to {held}."),
-            (Some(missed), Some(capacity)) => format!(
-                "The server followed up to {held}. At {missed:.0} req/s it answered {capacity:.0}: that is its capacity with {}, if nobody kept the generator off its CPUs.",
-                words::things(outcome.asked.connections as usize, "connection")
-            ),
-            (Some(missed), None) if is_ramp && !is_full(outcome) => format!(
-                "The server followed up to {held}, and not the ramp to {missed:.0} req/s on average: within it is its capacity. Stages of one rate each (3k:5s,4k:5s) show where."
-            ),
-            (Some(missed), None) => format!(
-                "Followed up to {held}. At {missed:.0} req/s the generator itself had no time left: the server's capacity is not known."
-            ),
-        };
+        let text = how_far(followed, is_ramp && !is_full(outcome), outcome.asked.connections);
         blocks.push(Block::Line(Text::plain(text)));
     }
     blocks
+}
+
+/// How far the server followed, in a sentence or two; `within_ramp`: the stage that it missed had no rate of its own.
+fn how_far(followed: &Followed, within_ramp: bool, connections: u32) -> String {
+    let held = followed.held_hz.map_or_else(none, |hz| format!("{hz:.0} req/s"));
+    match (followed.missed_hz, followed.capacity_hz) {
+        (None, _) if followed.held_hz.is_none() => {
+            "No stage is valid, so it is not known how far the server follows: the warnings say why."
+                .to_owned()
+        }
+        (None, _) => format!("The server followed every stage, up to {held}."),
+        (Some(missed), Some(capacity)) if capacity < 0.5 => format!(
+            "The server followed up to {held}. At {missed:.0} req/s it answered nothing, which is no capacity: the warnings say why."
+        ),
+        (Some(missed), Some(capacity)) => format!(
+            "The server followed up to {held}. At {missed:.0} req/s it answered {capacity:.0}: that is its capacity with {}, if nobody kept the generator off its CPUs.",
+            words::things(connections as usize, "connection")
+        ),
+        (Some(missed), None) if within_ramp => format!(
+            "The server followed up to {held}, and not the ramp to {missed:.0} req/s on average: within it is its capacity. Stages of one rate each (3k:5s,4k:5s) show where."
+        ),
+        (Some(missed), None) => format!(
+            "Followed up to {held}. At {missed:.0} req/s the generator itself had no time left: the server's capacity is not known."
+        ),
+    }
 }
 
 /// Rates with all the digits that wrk prints.
@@ -276,4 +288,30 @@ fn totals(outcome: &LoadOutcome) -> Block {
         pairs.push(("Capacity".to_owned(), format!("{held} held {}, {missed} did not", capacity.objective)));
     }
     Block::Pairs(pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_far_it_followed_is_said_where_that_is_known() {
+        let said = |held_hz, missed_hz, capacity_hz| {
+            how_far(&Followed { held_hz, missed_hz, capacity_hz }, false, 2)
+        };
+        for (text, word) in [
+            (said(None, None, None), "No stage is valid"),
+            (said(Some(50.0), None, None), "every stage, up to 50 req/s"),
+            (said(None, Some(52.0), Some(0.0)), "At 52 req/s it answered nothing"),
+            (
+                said(Some(50.0), Some(90.0), Some(70.0)),
+                "it answered 70: that is its capacity with 2 connections",
+            ),
+        ] {
+            assert!(
+                text.contains(word) && (word.contains('7') || !text.contains("that is its capacity")),
+                "{text}"
+            );
+        }
+    }
 }
