@@ -126,7 +126,7 @@ impl Doubt<'_> {
             Doubt::RequestsUnknown => "requests-unknown",
             Doubt::OperationsUnknown => "operations-unknown",
             Doubt::NoRequests(_) => "no-requests",
-            Doubt::OnlyRedirects(_) => "only-redirects",
+            Doubt::OnlyRedirects(only) => only.id(),
             Doubt::Errors { .. } | Doubt::RunsFailed { .. } => "errors",
             Doubt::GeneratorSaturated => "generator-saturated",
             Doubt::ScheduleMissed { .. } => SCHEDULE_MISSED,

@@ -404,6 +404,7 @@ fn a_run_says_why_its_requests_failed_and_where_its_redirects_led() {
     detail.status_codes = BTreeMap::from([(304, 1000)]);
     let cached = with(&[], true, detail);
     assert!(cached.verdict.warnings.iter().all(|warning| warning.id != "only-redirects"));
+    assert!(text(&cached, "only-not-modified").starts_with("100 % of the answers are 304"));
 }
 
 /// A group that is at its bottleneck, with somebody waiting for memory for a share of the time.

@@ -158,7 +158,7 @@ impl LoadWarning {
             LoadWarning::Uncounted(_) => "requests-unknown",
             LoadWarning::NoRequests { .. } => "no-requests",
             LoadWarning::ServerGone { .. } => SERVER_GONE,
-            LoadWarning::OnlyRedirects(_) => "only-redirects",
+            LoadWarning::OnlyRedirects(only) => only.id(),
             LoadWarning::Errors { .. } => "errors",
             LoadWarning::ScheduleMissed { .. } => "schedule-missed",
             LoadWarning::Clock { .. } => "clock-trouble",
