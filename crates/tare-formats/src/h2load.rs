@@ -16,7 +16,8 @@ pub(crate) const FORMAT: Format = Format {
     name: NAME,
     gets_wrong: &[
         "its one thread (-t) is often busy all the time before the server is, and it does not say so",
-        "it prints the least, the greatest and the mean latency, and no percentiles",
+        "before version 1.55 it prints the least, the greatest and the mean latency, and no percentiles",
+        "with --rps it sends at a rate for each client, and does not print it",
         "its rate counts answers with an error status as requests",
         "without -D its time includes that in which connections are opened",
         "a request that a lost connection kept from being sent counts as an error, as one that broke off does",
@@ -50,7 +51,7 @@ fn read(printed: &str) -> ToolOutput {
     let mut result = ToolResult::unsaid(NAME);
     let (mut complaint, mut printed_time, mut errors) = (None, None, BTreeMap::new());
     let (mut mean_ns, mut quantiles) = (None, Quantiles::default());
-    let mut clients = None;
+    let (mut clients, mut come_and_go, mut is_http1) = (None, false, false);
     for line in printed.lines().map(str::trim) {
         if COMPLAINTS.iter().any(|complaint| line.starts_with(complaint)) {
             complaint.get_or_insert_with(|| short(line));
@@ -60,35 +61,25 @@ fn read(printed: &str) -> ToolOutput {
             ["spawning", "thread", _, count, "total", "client(s).", ..] => {
                 let sum = clients.unwrap_or(0_u32);
                 clients = count.parse().ok().map(|count: u32| sum.saturating_add(count));
+                come_and_go |= line.contains(" will be created every ");
             }
             ["finished", "in", time, rate, "req/s,", _] => {
                 printed_time = Scaled::parse(time.trim_end_matches(','), &TIME_NS);
                 result.rate_hz = positive(rate).map_or(result.rate_hz, Reading::Measured);
             }
-            [
-                "requests:",
-                _,
-                "total,",
-                _,
-                "started,",
-                done,
-                "done,",
-                _,
-                "succeeded,",
-                _,
-                "failed,",
-                errored,
-                "errored,",
-                timeout,
-                "timeout",
-            ] => {
-                result.operations = done.parse().map_or(result.operations, Reading::Measured);
-                count(&mut errors, ErrorKind::Io, errored);
-                count(&mut errors, ErrorKind::Timeout, timeout);
+            ["requests:", ..] => {
+                let of = |what: &str| named(line, what);
+                // Those that were done hold streams that were reset, and the rate does not.
+                let answers = of("succeeded").zip(of("failed")).zip(of("errored"));
+                let answers =
+                    answers.map(|((good, bad), lost)| good.saturating_add(bad).saturating_sub(lost));
+                result.operations = answers.map_or(result.operations, Reading::Measured);
+                count(&mut errors, ErrorKind::Io, of("errored"));
+                count(&mut errors, ErrorKind::Timeout, of("timeout"));
             }
-            ["status", "codes:", _, "2xx,", _, "3xx,", client, "4xx,", server, "5xx"] => {
-                count(&mut errors, ErrorKind::Status, client);
-                count(&mut errors, ErrorKind::Status, server);
+            ["status", "codes:", ..] => {
+                count(&mut errors, ErrorKind::Status, named(line, "4xx"));
+                count(&mut errors, ErrorKind::Status, named(line, "5xx"));
             }
             ["traffic:", _, bytes, "total,", ..] => {
                 let bytes = bytes.trim_matches(['(', ')']).parse();
@@ -100,7 +91,19 @@ fn read(printed: &str) -> ToolOutput {
                     time_ns(time).into_iter().for_each(|ns| quantiles.note(quantile, ns));
                 }
             }
-            ["Application", "protocol:", protocol] => result.set("protocol", protocol),
+            // Since 1.55 with percentiles.
+            ["request", ":", least, greatest, median, p95, p99, mean, ..] => {
+                mean_ns = time_ns(mean);
+                for (quantile, time) in
+                    [(0.0, least), (0.5, median), (0.95, p95), (0.99, p99), (1.0, greatest)]
+                {
+                    time_ns(time).into_iter().for_each(|ns| quantiles.note(quantile, ns));
+                }
+            }
+            ["Application", "protocol:", protocol] => {
+                is_http1 = protocol == "http/1.1";
+                result.set("protocol", protocol);
+            }
             _ => {}
         }
     }
@@ -108,7 +111,11 @@ fn read(printed: &str) -> ToolOutput {
         return ToolOutput { results: Vec::new(), complaint };
     };
     result.errors = Reading::Measured(errors);
-    result.connections = clients.map_or(result.connections, Reading::Measured);
+    // Clients of HTTP/2 have as many requests in flight as -m allows, which is not printed.
+    result.connections = match clients.filter(|_| is_http1 && !come_and_go) {
+        Some(clients) => Reading::Measured(clients),
+        None => Reading::missing("h2load does not print how many requests are in flight"),
+    };
     result.window_ns = window_ns(done, &result, printed_time);
     if done == 0 {
         // Zeros are printed then.
@@ -121,8 +128,15 @@ fn read(printed: &str) -> ToolOutput {
     ToolOutput { results: vec![result], complaint }
 }
 
-fn count(errors: &mut BTreeMap<ErrorKind, u64>, kind: ErrorKind, value: &str) {
-    if let Ok(count @ 1..) = value.parse::<u64>() {
+/// The count in front of a name: 7 of `failed` in `requests: 9 done, 7 failed, 0 timeout`.
+fn named(line: &str, what: &str) -> Option<u64> {
+    let (_, counts) = line.split_once(": ")?;
+    let found = counts.split(", ").find_map(|count| count.strip_suffix(what)?.strip_suffix(' '))?;
+    found.parse().ok()
+}
+
+fn count(errors: &mut BTreeMap<ErrorKind, u64>, kind: ErrorKind, value: Option<u64>) {
+    if let Some(count @ 1..) = value {
         let sum = errors.entry(kind).or_insert(0);
         *sum = sum.saturating_add(count);
     }
@@ -156,6 +170,22 @@ mod tests {
         };
         let window_s = *result.window_ns.value().unwrap() as f64 / 1e9;
         assert!((window_s - 1.0).abs() < 1e-3, "{window_s}");
+    }
+
+    /// Made from the source of h2load 1.65: no such version could be had here.
+    #[test]
+    fn newer_versions_print_percentiles_and_streams_that_were_reset_are_no_answers() {
+        let text = "spawning thread #0: 2 total client(s). 10 total requests\nApplication protocol: h2c\n\
+            finished in 1.00s, 6.00 req/s, 1.00KB/s\n\
+            requests: 10 total, 10 started, 10 done, 5 succeeded, 5 failed, 4 errored, 0 timeout\n\
+            status codes: 5 2xx, 0 3xx, 0 4xx, 1 5xx\n\
+            request     :     10us   1.20ms    100us    300us    900us    150us     50us    95.00%\n";
+        let [result] = &read(text).results[..] else { panic!() };
+        assert_eq!((result.operations.value(), result.window_ns.value()), (Some(&6), Some(&1_000_000_000)));
+        assert!(result.connections.value().is_none());
+        let latency = result.latency.value().unwrap();
+        assert_eq!((latency.mean_ns.value(), latency.quantiles_ns.len()), (Some(&150_000), 5));
+        assert_eq!(latency.quantiles_ns[3], (0.99, 900_000));
     }
 
     #[test]
