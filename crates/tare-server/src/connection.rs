@@ -27,6 +27,8 @@ use crate::tail::Tail;
 /// No further request is answered while this much of earlier answers has not been taken away, in bytes.
 const OUT_BYTES_MAX: usize = 128 * 1024;
 
+/// Two ends of lines.
+const EMPTY_LINES_BYTES: usize = 4;
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// What the connections of one thread share.
@@ -193,8 +195,8 @@ impl Connection {
     #[inline]
     pub fn waiting(&self) -> Waiting {
         match self.phase {
-            // Empty lines before a request belong to none (RFC 9112, 2.2): clients send one behind a body.
-            Phase::Head if self.inbox.iter().all(|byte| matches!(byte, b'\r' | b'\n')) => Waiting::Request,
+            // An empty line before a request belongs to none (RFC 9112, 2.2): clients send one behind a body. Many are a head without an end.
+            Phase::Head if is_empty_line(&self.inbox) => Waiting::Request,
             Phase::Head => Waiting::Head,
             Phase::Length(_) | Phase::Chunked(_) => Waiting::Body,
             Phase::End => Waiting::End,
@@ -495,6 +497,12 @@ impl Connection {
 /// Whether a line ends in `bytes`, or a CR stands where none may.
 fn has_line_end(bytes: &[u8]) -> bool {
     bytes.contains(&b'\n') || bytes.windows(2).any(|pair| pair[0] == b'\r')
+}
+
+/// Nothing, or one or two ends of lines.
+#[inline]
+fn is_empty_line(inbox: &[u8]) -> bool {
+    inbox.len() <= EMPTY_LINES_BYTES && inbox.iter().all(|byte| matches!(byte, b'\r' | b'\n'))
 }
 
 #[cfg(test)]

@@ -54,6 +54,10 @@ fn an_empty_line_behind_a_request_begins_none() {
     let mut out = Vec::new();
     connection.time_out(&mut out, &mut engine);
     assert!(out.is_empty(), "there is nobody who waits for a 408");
+    // A head that never begins has the time of a head.
+    let mut flood = Connection::default();
+    answers(&mut flood, &mut engine, b"\r\n\r\n\r\n");
+    assert_eq!(flood.waiting(), Waiting::Head);
 }
 
 #[test]
