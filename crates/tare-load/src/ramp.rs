@@ -8,7 +8,7 @@ use crate::worker::Settled;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// Longest that is waited for connections; those that come later join in then.
@@ -36,11 +36,15 @@ impl Ramp<'_> {
         while settled < self.threads.len() && Instant::now() < deadline {
             self.look()?;
             let left = deadline.saturating_duration_since(Instant::now());
-            // A thread that ended reports nothing: who waits for it has its bound.
-            if let Ok(report) = reports.recv_timeout(left.min(SLICE)) {
-                settled += 1;
-                open += report.open;
-                why = report.why.or(why);
+            match reports.recv_timeout(left.min(SLICE)) {
+                Ok(report) => {
+                    settled += 1;
+                    open += report.open;
+                    why = report.why.or(why);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                // Threads that ended report nothing.
+                Err(RecvTimeoutError::Disconnected) => break,
             }
         }
         // A full queue is no failure: it is tried again until somebody accepts.

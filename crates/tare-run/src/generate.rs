@@ -123,7 +123,14 @@ pub fn find(
     {
         let at = LoadSpec { pacing: Pacing::Open { rate_hz, gaps: Gaps::Fixed }, ..spec.clone() };
         let run;
-        (run, end) = load(&at, length, interrupt, progress)?;
+        (run, end) = match load(&at, length, interrupt, progress) {
+            // While connections opened: what was found before is kept.
+            Err(LabError::Interrupted) => {
+                end = Err(LabError::Interrupted);
+                break;
+            }
+            loaded => loaded?,
+        };
         let judged = objective.held_by(&run.sample);
         let said = judged.map_or_else(|missed| missed.to_string(), |()| "held".to_owned());
         progress.show(Event::Step(format!("{rate_hz:.0} req/s: {said}")));

@@ -340,7 +340,9 @@ pub fn header<'a>(head: &'a [u8], name: &str) -> Option<Cow<'a, [u8]>> {
     let mut value = Cow::Borrowed(value);
     while let Some(fold) = lines.next_if(|line| matches!(line.first(), Some(b' ' | b'\t'))) {
         let value = value.to_mut();
-        value.push(b' ');
+        if !value.is_empty() {
+            value.push(b' ');
+        }
         value.extend_from_slice(fold.trim_ascii());
     }
     Some(value)

@@ -53,6 +53,8 @@ pub(crate) struct Client {
     keep_alive: bool,
     quota: Quota,
     schedule: Schedule,
+    /// Whether the last answer is in one count alone, from which it can be taken.
+    counts_once: bool,
     pub(crate) tally: Box<Tally>,
 }
 
@@ -79,6 +81,7 @@ impl Client {
             keep_alive: spec.keep_alive,
             quota,
             schedule: Schedule::Held,
+            counts_once: false,
             tally: Box::new(Tally::new()),
         }
     }
@@ -139,10 +142,19 @@ impl Client {
             }
             None => 0,
         };
+        if at > 0 {
+            self.counts_once = true;
+        }
         while at < bytes.len() {
+            // What comes now is of a request behind the one that could not be sent.
+            if self.is_lacking(c) {
+                return self.fail(c, Fault::request_file());
+            }
             let Some(current) = self.places.begun(c) else {
                 // No request is in flight: the answer before this was longer than it said, and so was none.
-                self.tally.take_back();
+                if self.counts_once {
+                    self.tally.take_back();
+                }
                 return self.fail(c, Fault::malformed("bytes that no request asked for"));
             };
             let connection = self.places.at_mut(c);
@@ -177,11 +189,13 @@ impl Client {
         let may_go_on = answer.keep_alive && self.keep_alive && self.places.left_whole(c);
         let sent = self.places.pop(c);
         self.tally.answered(sent.origin_ns, now_ns, answer.status);
-        if answer.status >= 400 || !self.statuses.is_empty() || self.inspect.is_some() {
+        let is_judged = answer.status >= 400 || !self.statuses.is_empty() || self.inspect.is_some();
+        if is_judged {
             self.judge(c, &answer);
         }
         let connection = self.places.at_mut(c);
         connection.failures = 0;
+        self.counts_once = !is_judged && connection.first_ns == 0;
         if connection.first_ns != 0 {
             self.tally.came_apart(sent.origin_ns, connection.first_ns, now_ns);
             connection.first_ns = 0;
