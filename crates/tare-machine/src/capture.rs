@@ -300,11 +300,10 @@ fn unpack(path: &Path, into: &Path) -> Result<(), CaptureError> {
             EntryType::Regular | EntryType::Directory | EntryType::Symlink
         );
         if wanted && entry.path().is_ok_and(|path| !goes_through_a_link(into, &path)) {
-            let kind = entry.header().entry_type();
             let at = entry.path().ok().and_then(|path| inside(into, &path));
             // Nothing leaves `into`: such entries are skipped by the library.
             if let (true, Some(at)) = (entry.unpack_in(into).map_err(no_archive)?, at) {
-                open_up(&at, kind).map_err(no_archive)?;
+                open_up(&at).map_err(no_archive)?;
             }
         }
     }
@@ -326,10 +325,12 @@ fn inside(into: &Path, path: &Path) -> Option<PathBuf> {
 
 /// Modes of an archive are those of somebody else's files: whoever unpacks it reads all of it, and writes into folders
 /// that are closed there.
-fn open_up(at: &Path, kind: EntryType) -> io::Result<()> {
-    let mode = match kind {
-        EntryType::Directory => 0o700,
-        EntryType::Regular => 0o600,
+fn open_up(at: &Path) -> io::Result<()> {
+    // By what was made: the oldest archives mark a folder by its name alone.
+    let kind = std::fs::symlink_metadata(at)?.file_type();
+    let mode = match (kind.is_dir(), kind.is_file()) {
+        (true, _) => 0o700,
+        (_, true) => 0o600,
         _ => return Ok(()),
     };
     std::fs::set_permissions(at, std::fs::Permissions::from_mode(mode))

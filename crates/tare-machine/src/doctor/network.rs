@@ -46,7 +46,7 @@ fn look(examined: &Examined) -> Vec<Draft> {
         all.iter().flat_map(|interface| interface_of(examined, interface)).collect()
     }));
     drafts.extend(several("interrupts", &network.interrupts, |all| {
-        let unnumbered = unnumbered(all, examined);
+        let unnumbered = unnumbered(examined);
         interrupts(all, &unnumbered)
     }));
     if network.irqbalance.value() == Some(&true) {
@@ -163,14 +163,10 @@ fn interface_of(examined: &Examined, interface: &Interface) -> Vec<Draft> {
 
 /// Devices that interrupt without a number, so that no CPUs are shown for them: those of s390, and all that come through
 /// Hyper-V.
-fn unnumbered<'a>(numbered: &[Interrupt], examined: &'a Examined) -> Vec<&'a LocalInterrupt> {
+fn unnumbered<'a>(examined: &'a Examined<'_>) -> Vec<&'a LocalInterrupt> {
     let kind = examined.survey.machine.virtualization.value().map_or("", String::as_str);
-    let is_quiet = numbered.iter().all(|one| one.count < BUSY_COUNT);
-    // Xen's events have numbers, and KVM calls for what is no device: there it says something only if nothing else does.
-    let may_be_called = match kind {
-        kind if kind.starts_with("xen") => false,
-        kind => is_quiet || kind.starts_with("hyper-v") || kind.starts_with("wsl2"),
-    };
+    // KVM calls with the same for what is no device, and Xen's events have numbers.
+    let may_be_called = kind.starts_with("hyper-v") || kind.starts_with("wsl2");
     let is_device = |one: &&LocalInterrupt| match one.id.as_str() {
         "HYP" => may_be_called,
         // Totals of the lines below them.
