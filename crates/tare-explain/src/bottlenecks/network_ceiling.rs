@@ -12,7 +12,7 @@ use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, number, number_if, percent};
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::{Claim, Rank};
-use crate::bottlenecks::signs::concurrency::more_in_flight_would_help;
+use crate::bottlenecks::signs::concurrency::{few_in_flight, more_connections_bring_more};
 use crate::bottlenecks::signs::requests::fails;
 use crate::capacity::generator;
 use crate::capacity::level::Level as Sums;
@@ -98,7 +98,7 @@ fn more_would_help(accounting: &Accounting) -> bool {
     let both_wait = |saturating: &Sums| has_time_to_spare(&saturating.pool);
     let is_ceiling = elasticity(accounting).is_some_and(|elasticity| elasticity < ELASTIC)
         && accounting.saturating.as_ref().is_some_and(both_wait);
-    more_in_flight_would_help(accounting) && !is_ceiling
+    more_connections_bring_more(accounting).unwrap_or_else(|| few_in_flight(accounting)) && !is_ceiling
 }
 
 /// ∂ln rate / ∂ln connections, from the asked level to a saturating one.
@@ -127,17 +127,21 @@ fn between_the_sides(accounting: &Accounting) -> Option<f64> {
     let pool = &accounting.asked.pool;
     let waits = generator::kept_off_share(pool).unwrap_or(0.0);
     let open_s = connections(accounting)?.server.as_ref().map_or(0.0, |server| server.open_s);
-    let held = ratio(pool.around.delayed_acks.unwrap_or(0.0) * ACK_HELD_S, open_s);
-    let share = (on_the_way(accounting)? - waits - held).max(0.0);
-    Some(share.min(until_begun(accounting).unwrap_or(1.0)))
+    let share = (on_the_way(accounting)? - waits).max(0.0);
+    let Some(requests) = pool.answered.requests.filter(|requests| answers_are_small(accounting, *requests))
+    else {
+        return Some(share);
+    };
+    // One for each answer at most: others in this network hold theirs back as well.
+    let acks = pool.around.delayed_acks.unwrap_or(0.0).min(requests);
+    let begun = accounting.begun().mean_ns().zip(accounting.mean_latency_s());
+    let until_begun = begun.map_or(1.0, |(begun_ns, mean_s)| ratio(begun_ns / 1e9, mean_s));
+    Some((share - ratio(acks * ACK_HELD_S, open_s)).max(0.0).min(until_begun))
 }
 
-/// Of the time of an answer, what passes until it begins; `None` where that is not counted, or answers are large.
-fn until_begun(accounting: &Accounting) -> Option<f64> {
-    let bytes = connections(accounting)?.server.as_ref()?.bytes;
-    let is_small = ratio(bytes, accounting.asked.pool.answered.requests?) <= SMALL_BYTES;
-    let begun_ns = accounting.begun().mean_ns().filter(|_| is_small)?;
-    Some(begun_ns / 1e9 / accounting.mean_latency_s()?)
+fn answers_are_small(accounting: &Accounting, requests: f64) -> bool {
+    let server = connections(accounting).and_then(|seen| seen.server.as_ref());
+    server.is_some_and(|server| server.bytes <= SMALL_BYTES * requests)
 }
 
 fn resent(accounting: &Accounting) -> Option<f64> {

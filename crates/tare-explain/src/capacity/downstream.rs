@@ -12,11 +12,8 @@ const FULL: f64 = 0.9;
 const OTHERS_MAX: f64 = 0.5;
 /// Who does one thing at a time keeps so many CPUs busy.
 const ONE_CPU: [f64; 2] = [0.93, 1.03];
-/// A quota counts where it held a program back for so much of the window,
+/// A quota counts where it held a program back for so much of the window.
 const THROTTLED_MIN: f64 = 0.05;
-/// and it was used up to so much of it; or where it held it back for so long that others of its group used the rest.
-const QUOTA_USED_MIN: f64 = 0.8;
-const THROTTLED_MOST: f64 = 0.3;
 /// Of the requests in flight, those for which somebody waits at the program that is the bottleneck, at least.
 pub(crate) const MOST: f64 = 0.5;
 /// Of what a caller waits for, what a program called in turn accounts for where that one is the reason.
@@ -82,10 +79,8 @@ fn called<'c>(window: &'c Closed, program: &'c Program) -> Called<'c> {
 fn limit(window: &Closed, program: &Program, threads: &[&Thread], busy: f64) -> (DownstreamLimit, f64) {
     let wall_s = window.span.wall_s;
     let throttled = ratio(program.throttled_s.unwrap_or(0.0), wall_s);
-    let held = |quota: &f64| {
-        throttled >= THROTTLED_MOST || throttled >= THROTTLED_MIN && busy >= QUOTA_USED_MIN * quota
-    };
-    if let Some(quota) = program.quota_cpus.filter(held) {
+    if let Some(quota) = program.quota_cpus.filter(|quota| throttled >= THROTTLED_MIN && busy >= 0.8 * quota)
+    {
         return (DownstreamLimit::Quota, ratio(busy, quota).min(1.0));
     }
     let serving: Vec<&Thread> =

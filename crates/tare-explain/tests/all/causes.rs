@@ -4,6 +4,7 @@
 use crate::support::*;
 use std::collections::BTreeMap;
 use tare_explain::explain;
+use tare_model::downstream::DownstreamSeen;
 use tare_model::latency::Latencies;
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::{client, connections, memory, network, open_files, pmu, pressure};
@@ -473,9 +474,22 @@ fn packets_that_are_others_on_the_servers_cpu_are_distinguished_from_its_own() {
     silent(&flooded(60_000.0), Cause::SoftirqSaturated);
     // Segments on its connections to other servers may be all of them.
     let scene = Scene::default();
-    let tcp =
-        [&network::SEGMENTS_IN, &network::SEGMENTS_OUT].map(|metric| (metric, Subject::Machine, 45_000.0));
-    silent(&counted(flooded(1000.0), &scene, &tcp), Cause::SoftirqSaturated);
+    let tcp = |hz: f64| {
+        [&network::SEGMENTS_IN, &network::SEGMENTS_OUT].map(|metric| (metric, Subject::Machine, hz))
+    };
+    let mut proxy = counted(flooded(1000.0), &scene, &tcp(45_000.0));
+    has_bottleneck(&proxy, Cause::SoftirqSaturated);
+    for trial in &mut proxy.trials {
+        trial.observation.downstream =
+            vec![DownstreamSeen { name: "app".to_owned(), ..DownstreamSeen::default() }];
+    }
+    silent(&proxy, Cause::SoftirqSaturated);
+    // It may speak something else than TCP.
+    let mut datagrams = flooded(1000.0);
+    for trial in &mut datagrams.trials {
+        trial.observation.columns.retain(|column| !column.metric.starts_with("connections."));
+    }
+    silent(&counted(datagrams, &scene, &tcp(10.0)), Cause::SoftirqSaturated);
 }
 
 /// The kernel's thread for packets works for whoever they are sent to.

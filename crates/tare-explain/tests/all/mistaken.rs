@@ -106,3 +106,24 @@ fn requests_that_wait_for_each_other_in_a_database_are_not_too_few() {
     assert_eq!(outcome.verdict.bottleneck, Cause::TooLittleConcurrency);
     assert!(outcome.verdict.findings[0].confidence < 0.8, "nobody tried");
 }
+
+/// A thread that tidies up is as full as a loop, and requests do not queue in front of it.
+#[test]
+fn workers_wait_for_the_disk_whatever_another_thread_runs() {
+    let writers = (0..8).map(|at| free("writer", at, 0, 0.05, DISK));
+    let threads = writers.chain([free("compact", 20, 1, 0.95, EVENT)]).collect();
+    let scene = Scene { rate_hz: 800.0, ..loaded_by(0.02, threads) };
+    assert_eq!(explain(&asked(&scene)).verdict.bottleneck, Cause::BlockedOnDisk);
+}
+
+/// Eight connections that were spread by chance fill one worker; what they cost is what they cost with more.
+#[test]
+fn a_full_worker_among_idle_ones_does_not_spin() {
+    let level = |other: f64, rate_hz: f64| {
+        let threads = vec![free("worker", 1, 0, 0.95, EVENT), free("worker", 2, 1, other, EVENT)];
+        let load = Thread { run: 0.02, ..generator(0.0, 0.0) };
+        Scene { threads: threads.into_iter().chain([load]).collect(), rate_hz, ..Scene::default() }
+    };
+    let outcome = explain(&with_saturating(8, &level(0.2, 115_000.0), &level(0.95, 190_000.0)));
+    assert!(outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::OneThreadBound));
+}

@@ -176,7 +176,7 @@ impl Memory {
     fn absorb(&mut self, other: &Memory) {
         let sum = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
         self.stalled_s = sum(self.stalled_s, other.stalled_s);
-        self.is_groups |= other.is_groups;
+        self.is_groups &= other.is_groups;
         self.limit_hits = sum(self.limit_hits, other.limit_hits);
         self.refaulted_bytes = sum(self.refaulted_bytes, other.refaulted_bytes);
         self.read_bytes = sum(self.read_bytes, other.read_bytes);

@@ -1,5 +1,6 @@
 //! Whether there are requests enough in flight.
 
+use crate::accounting::{Closed, ratio};
 use crate::bottlenecks::signs::locks::parked;
 use crate::capacity::levels::Accounting;
 
@@ -21,10 +22,15 @@ pub(crate) fn more_connections_bring_more(accounting: &Accounting) -> Option<boo
     rate_with_more(accounting).map(|times| times >= MORE_RATE)
 }
 
-/// Whether what the server runs is not for requests: it has as much CPU time for far more of them, and so few are in flight that it
-/// could have slept.
+/// Whether what the server runs is not for requests: far more of them cost it far less each, and so few are in flight that it could
+/// have slept.
 pub(crate) fn spins(accounting: &Accounting) -> bool {
-    few_in_flight(accounting) && rate_with_more(accounting).is_some_and(|times| times >= SPINS_RATE)
+    let cost_s = |pool: &Closed| pool.per_request(pool.sut.as_ref()?.run_s);
+    let costs = cost_s(&accounting.asked.pool)
+        .zip(accounting.saturating.as_ref().and_then(|level| cost_s(&level.pool)));
+    let is_cheaper = costs.is_some_and(|(asked_s, saturating_s)| asked_s >= SPINS_RATE * saturating_s);
+    let is_faster = rate_with_more(accounting).is_some_and(|times| times >= SPINS_RATE);
+    few_in_flight(accounting) && is_faster && is_cheaper
 }
 
 /// The rate of a saturating level with more connections, over the asked one; `None` where there is no such level.
@@ -59,7 +65,10 @@ pub(crate) fn held(accounting: &Accounting) -> Option<(f64, f64)> {
         .flatten()
         .filter_map(|side| pool.per_request(side.run_s))
         .sum();
-    let is_long = |latency_s: &f64| *latency_s >= LONG_S.max(LONG_TIMES * cpu_s);
+    // What a request spends on the way, more of them make good.
+    let server = pool.around.connections.as_ref().and_then(|connections| connections.server.as_ref());
+    let away = server.map_or(0.0, |ends| ratio(ends.on_the_way_s, ends.open_s).min(1.0));
+    let is_long = |latency_s: &f64| (1.0 - away) * latency_s >= LONG_S.max(LONG_TIMES * cpu_s);
     // Of a generator that prints no latencies: by Little's law, as many requests in flight as it has connections.
     let in_flight = accounting.kept_in_flight();
     let by_little = || in_flight.zip(pool.rate_hz()).map(|(in_flight, rate_hz)| in_flight / rate_hz);
@@ -70,7 +79,7 @@ pub(crate) fn held(accounting: &Accounting) -> Option<(f64, f64)> {
 
 /// Without a level to compare with: at most four requests in flight for each serving thread on either side
 /// cannot keep both at work.
-fn few_in_flight(accounting: &Accounting) -> bool {
+pub(crate) fn few_in_flight(accounting: &Accounting) -> bool {
     let threads = accounting.sut().map_or(1.0, |sut| sut.serving())
         + accounting.load().map_or(1.0, |load| load.serving());
     accounting.kept_in_flight().is_some_and(|in_flight| in_flight <= 4.0 * threads.max(2.0))

@@ -13,6 +13,10 @@ const USED_SHARE: f64 = 0.05;
 /// Packets may be counted twice on their way (bridges, steering), so that more than these must be others'.
 const OTHERS_MIN: f64 = 0.5;
 
+/// The kernel's thread for packets, one for each CPU; and of what the program lost, what it ran where it is the reason.
+const KERNELS_THREAD: &str = "ksoftirqd/";
+const MOST: f64 = 0.5;
+
 /// What they took of the SUT's CPUs.
 pub(crate) struct OthersPackets {
     /// Of the time of the SUT's CPUs, others' packets.
@@ -45,12 +49,13 @@ pub(crate) fn of_others(window: &Closed) -> Option<OthersPackets> {
     })
 }
 
-/// Packets that may be the server's own: those of its generator and, since it may call other servers, all others of TCP. `None` where it
+/// Packets that may be the server's own: those of its generator and, where it calls other servers, all others of TCP. `None` where it
 /// has no lasting connections and TCP carried fewer segments than there were requests: then it speaks something else.
 pub(crate) fn at_most_own(window: &Closed) -> Option<f64> {
     let around = &window.around;
     let carries = |segments: &f64| window.answered.requests.is_some_and(|requests| *segments >= requests);
     match around.own_packets {
+        Some(lasting) if window.downstream.programs.is_empty() => Some(lasting),
         Some(lasting) => Some(around.segments.map_or(lasting, |segments| segments.max(lasting))),
         None => around.segments.filter(carries),
     }
@@ -68,8 +73,11 @@ pub(crate) fn preempt(accounting: &Accounting) -> bool {
     are_in_front(accounting) && take_most(accounting)
 }
 
-/// Whether the one in front of the program is that thread, whosever the packets are.
+/// Whether the one in front of the program is that thread, whosever the packets are: it ran for most of what the program lost.
 pub(crate) fn are_in_front(accounting: &Accounting) -> bool {
+    let lost_cpus = accounting.sut().map_or(0.0, |sut| sut.tare_share(TareCause::Preempted) * sut.cpus());
     let neighbours = neighbours(&accounting.asked.pool);
-    neighbours.first().is_some_and(|(name, _)| name.starts_with("ksoftirqd/"))
+    let is_first = neighbours.first().is_some_and(|(name, _)| name.starts_with(KERNELS_THREAD));
+    let handling = neighbours.iter().filter(|(name, _)| name.starts_with(KERNELS_THREAD));
+    is_first && handling.map(|(_, cpus)| cpus).sum::<f64>() >= MOST * lost_cpus
 }

@@ -8,8 +8,6 @@ use tare_model::observation::Role;
 
 /// A limit so far below the CPUs leaves one of them unused.
 const BELOW_CPUS: f64 = 0.5;
-/// Of those CPUs, used by the program: with more there is none left that a higher limit would use.
-const USED_MAX: f64 = 0.85;
 /// A program that ends is bound by its limit where it uses at least this share of it.
 const FULL: f64 = 0.85;
 
@@ -17,7 +15,9 @@ const FULL: f64 = 0.85;
 pub(crate) fn below_cpus(accounting: &Accounting) -> Option<Limit> {
     let sut = accounting.sut()?;
     let cpus = sut.usable.len() as f64;
-    sut.limit.filter(|limit| limit.threads + BELOW_CPUS <= cpus && sut.busy() < USED_MAX * cpus)
+    // A program that uses more than half of the CPUs beyond its limit is not held by it.
+    let holds = |limit: &Limit| sut.busy() <= (limit.threads + cpus) / 2.0;
+    sut.limit.filter(|limit| limit.threads + BELOW_CPUS <= cpus && holds(limit))
 }
 
 /// Threads of the SUT that work.

@@ -2,6 +2,7 @@
 
 use crate::accounting::Asleep;
 use crate::accounting::Closed;
+use crate::accounting::ratio;
 use crate::accounting::{Entitlement, Loss};
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
@@ -17,6 +18,8 @@ use tare_model::outcome::TareCause;
 const BUSY_MIN: f64 = 0.85;
 /// A thread that runs for so much of its life has nothing left.
 const THREAD_FULL: f64 = 0.9;
+/// Beside such a thread fewer that wait are its helpers; more are workers.
+const HELPERS_MAX: f64 = 1.5;
 /// A side that is fuller than this is nearly full.
 const NEARLY_FULL: f64 = 0.8;
 /// Of two that are both nearly full, the bottleneck is the one that waits less for the other; closer than what the accounting
@@ -47,8 +50,8 @@ pub(crate) fn waits_itself(accounting: &Accounting, why: Asleep) -> Option<Claim
     server(accounting)?;
     let share = program_wait(accounting, why);
     let most = share >= LOSS_SHARE_MIN && share >= accounting.lost(TareCause::NoWork);
-    // Requests queue in front of the full thread that does most of the work, whatever others of its program wait for.
-    let claims = most && !one_thread_carries(accounting);
+    // Requests queue in front of the full thread that does most of the work, whatever another one of its program waits for.
+    let claims = most && !(waiting(accounting, why) < HELPERS_MAX && one_thread_carries(accounting));
     claims.then(|| Claim::at(Rank::OwnWaits).of_share(share))
 }
 
@@ -98,6 +101,13 @@ pub(crate) fn one_thread_is_full(accounting: &Accounting) -> bool {
     let Some((fullest, others)) = shares.split_last() else { return false };
     let mean = tare_stats::mean(others);
     *fullest >= THREAD_FULL && mean.is_some_and(|mean| mean < 0.5) && !spins(accounting)
+}
+
+/// How many serving threads slept so, on average.
+fn waiting(accounting: &Accounting, why: Asleep) -> f64 {
+    let pool = &accounting.asked.pool;
+    let serving = pool.threads_of(Role::Sut).filter(|thread| thread.serves());
+    ratio(serving.map(|thread| thread.asleep(why)).sum(), pool.span.wall_s)
 }
 
 /// Whether a full thread runs more than all other serving threads together.

@@ -73,14 +73,14 @@ impl Pool {
         let workers: Vec<&Thread> = serving().filter(is_kept).collect();
         let all_run_s: f64 = serving().map(|thread| thread.run_s).sum();
         let sum = |of: &dyn Fn(&Thread) -> f64| workers.iter().map(|thread| of(thread)).sum::<f64>();
-        if sum(&|thread| thread.run_s) < RUN_MIN * all_run_s {
-            return None;
-        }
         let wall_s = sum(&|thread| thread.wall_s);
         let idle_s = sum(&|thread| Asleep::NO_WORK.into_iter().map(|why| thread.asleep(why)).sum());
         let of = |kept: Kept| sum(&|thread| thread.asleep(kept.why()));
         let kept = [Kept::Timer, Kept::Disk, Kept::Downstream];
         let kept = kept.into_iter().max_by(|a, b| of(*a).total_cmp(&of(*b)))?;
+        if kept == Kept::Timer && sum(&|thread| thread.run_s) < RUN_MIN * all_run_s {
+            return None;
+        }
         let requests =
             pool.rate_hz().map(|rate_hz| rate_hz * pool.span.wall_s).filter(|requests| *requests > 0.0);
         let found = Pool {
