@@ -28,9 +28,9 @@ pub(crate) fn spins(accounting: &Accounting) -> bool {
     let cost_s = |pool: &Closed| pool.per_request(pool.sut.as_ref()?.run_s);
     let costs = cost_s(&accounting.asked.pool)
         .zip(accounting.saturating.as_ref().and_then(|level| cost_s(&level.pool)));
-    let is_cheaper = costs.is_some_and(|(asked_s, saturating_s)| asked_s >= SPINS_RATE * saturating_s);
+    let costs_less = costs.is_some_and(|(asked_s, saturating_s)| asked_s >= SPINS_RATE * saturating_s);
     let is_faster = rate_with_more(accounting).is_some_and(|times| times >= SPINS_RATE);
-    few_in_flight(accounting) && is_faster && is_cheaper
+    few_in_flight(accounting) && is_faster && costs_less
 }
 
 /// The rate of a saturating level with more connections, over the asked one; `None` where there is no such level.

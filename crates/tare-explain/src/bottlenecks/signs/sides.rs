@@ -50,7 +50,7 @@ pub(crate) fn waits_itself(accounting: &Accounting, why: Asleep) -> Option<Claim
     server(accounting)?;
     let share = program_wait(accounting, why);
     let most = share >= LOSS_SHARE_MIN && share >= accounting.lost(TareCause::NoWork);
-    // Requests queue in front of the full thread that does most of the work, whatever another one of its program waits for.
+    // Requests queue in front of the full thread that does most of the work, whatever another of its threads sleeps for.
     let claims = most && !(waiting(accounting, why) < HELPERS_MAX && one_thread_carries(accounting));
     claims.then(|| Claim::at(Rank::OwnWaits).of_share(share))
 }
