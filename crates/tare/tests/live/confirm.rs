@@ -123,7 +123,7 @@ fn a_server_that_was_put_into_a_group_is_out_of_it_after_an_end_and_after_a_kill
 fn a_neighbour_is_confirmed_and_left_alone() {
     let _alone = alone();
     let (server, tare) = (Server::embedded(), Tare::new());
-    let neighbour = Busy::on(0).first_of_all();
+    let neighbour = Busy::on(0).heavy();
     let group = group_of(server.pids[0]);
     let (url, pid) = (server.url("/plaintext"), server.pids[0].to_string());
     let (result, _) = tare.json(&arguments(&url, &pid, "1s"));

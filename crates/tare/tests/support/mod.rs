@@ -249,13 +249,13 @@ impl Busy {
 }
 
 impl Busy {
-    /// Before everybody else: whoever shares the CPU hardly runs, however many others there are.
-    pub fn first_of_all(self) -> Self {
-        Command::new("renice").args(["-n", "-20", "-p", &self.0.id().to_string()]).output().unwrap();
+    /// Ten times as heavy as another: whoever shares the CPU runs for a tenth of the time, and several times in each trial.
+    pub fn heavy(self) -> Self {
+        Command::new("renice").args(["-n", "-10", "-p", &self.0.id().to_string()]).output().unwrap();
         self
     }
 
-    /// The same before programs of other sessions, too, which the kernel gives as much as all of ours together, whatever their weights.
+    /// Before everybody else: also before programs of other sessions, which the kernel gives as much as all of ours together, whatever their weights.
     pub fn in_real_time(self) -> Self {
         let limit = std::fs::read_to_string("/proc/sys/kernel/sched_rt_runtime_us").unwrap_or_default();
         assert_ne!(limit.trim(), "-1", "whoever else is on that CPU would never run");
