@@ -2,12 +2,12 @@
 
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
-use crate::numbers::{positive, share, whole};
-use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, short};
+use crate::numbers::{ms_in_ns, positive, share, whole};
+use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tare_model::Reading;
 use tare_model::trial::ErrorKind;
-use tare_model::{Missing, Reading};
 
 const NAME: &str = "ab";
 
@@ -70,7 +70,7 @@ fn read(printed: &str) -> ToolOutput {
                 // The second such line is over all connections.
                 "Time per request" if value.ends_with("[ms] (mean)") => mean_ns = ms_in_ns(first),
                 "(Connect" => unreceived = failures(line, &mut errors),
-                "Non-2xx responses" => count(&mut errors, ErrorKind::Status, first),
+                "Non-2xx responses" => add_errors(&mut errors, ErrorKind::Status, first.parse().unwrap_or(0)),
                 "Document Path" | "Document Length" | "Keep-Alive requests" => result.set(name, value.trim()),
                 _ => {}
             }
@@ -89,10 +89,8 @@ fn read(printed: &str) -> ToolOutput {
     result.window_ns = window_ns(&result, printed_s);
     // An answer that broke off is among its complete requests.
     result.operations = result.operations.map(|count| count.saturating_sub(unreceived));
-    let mean_ns = mean_ns.map_or_else(
-        || Reading::Missing(Missing::new("ab has not printed a mean latency")),
-        Reading::Measured,
-    );
+    let mean_ns =
+        mean_ns.map_or_else(|| Reading::missing("ab has not printed a mean latency"), Reading::Measured);
     if let Some(latency) = LatencySummary::of(mean_ns, quantiles) {
         result.latency = Reading::Measured(latency);
     }
@@ -104,24 +102,18 @@ fn read(printed: &str) -> ToolOutput {
 fn failures(line: &str, errors: &mut BTreeMap<ErrorKind, u64>) -> u64 {
     let mut unreceived = 0;
     for (name, value) in line.trim_matches(['(', ')']).split(", ").filter_map(|part| part.split_once(": ")) {
+        let count = value.parse().unwrap_or(0);
         match name {
-            "Connect" => count(errors, ErrorKind::Connect, value),
+            "Connect" => add_errors(errors, ErrorKind::Connect, count),
             "Receive" => {
-                count(errors, ErrorKind::Io, value);
-                unreceived = value.parse().unwrap_or(0);
+                add_errors(errors, ErrorKind::Io, count);
+                unreceived = count;
             }
-            "Exceptions" => count(errors, ErrorKind::Io, value),
+            "Exceptions" => add_errors(errors, ErrorKind::Io, count),
             _ => {}
         }
     }
     unreceived
-}
-
-fn count(errors: &mut BTreeMap<ErrorKind, u64>, kind: ErrorKind, value: &str) {
-    if let Ok(count @ 1..) = value.parse::<u64>() {
-        let sum = errors.entry(kind).or_insert(0);
-        *sum = sum.saturating_add(count);
-    }
 }
 
 /// The time is printed in whole milliseconds, and the rate, which was made from it, has more digits: requests over rate, where
@@ -136,11 +128,6 @@ fn window_ns(result: &ToolResult, printed_s: Option<f64>) -> Reading<u64> {
         Some(ns) => Reading::Measured(ns),
         None => result.window_ns.clone(),
     }
-}
-
-/// Milliseconds, in nanoseconds.
-fn ms_in_ns(text: &str) -> Option<u64> {
-    whole(positive(text)? * 1e6)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::numbers::{Scaled, positive};
-use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, short};
+use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tare_model::Reading;
@@ -74,12 +74,13 @@ fn read(printed: &str) -> ToolOutput {
                 let answers =
                     answers.map(|((good, bad), lost)| good.saturating_add(bad).saturating_sub(lost));
                 result.operations = answers.map_or(result.operations, Reading::Measured);
-                count(&mut errors, ErrorKind::Io, of("errored"));
-                count(&mut errors, ErrorKind::Timeout, of("timeout"));
+                add_errors(&mut errors, ErrorKind::Io, of("errored").unwrap_or(0));
+                add_errors(&mut errors, ErrorKind::Timeout, of("timeout").unwrap_or(0));
             }
             ["status", "codes:", ..] => {
-                count(&mut errors, ErrorKind::Status, named(line, "4xx"));
-                count(&mut errors, ErrorKind::Status, named(line, "5xx"));
+                for class in ["4xx", "5xx"] {
+                    add_errors(&mut errors, ErrorKind::Status, named(line, class).unwrap_or(0));
+                }
             }
             ["traffic:", _, bytes, "total,", ..] => {
                 let bytes = bytes.trim_matches(['(', ')']).parse();
@@ -87,18 +88,13 @@ fn read(printed: &str) -> ToolOutput {
             }
             ["time", "for", "request:", least, greatest, mean, ..] => {
                 mean_ns = time_ns(mean);
-                for (quantile, time) in [(0.0, least), (1.0, greatest)] {
-                    time_ns(time).into_iter().for_each(|ns| quantiles.note(quantile, ns));
-                }
+                note(&mut quantiles, &[(0.0, least), (1.0, greatest)]);
             }
             // Since 1.55 with percentiles.
             ["request", ":", least, greatest, median, p95, p99, mean, ..] => {
                 mean_ns = time_ns(mean);
-                for (quantile, time) in
-                    [(0.0, least), (0.5, median), (0.95, p95), (0.99, p99), (1.0, greatest)]
-                {
-                    time_ns(time).into_iter().for_each(|ns| quantiles.note(quantile, ns));
-                }
+                let printed = [(0.0, least), (0.5, median), (0.95, p95), (0.99, p99), (1.0, greatest)];
+                note(&mut quantiles, &printed);
             }
             ["Application", "protocol:", protocol] => {
                 is_http1 = protocol == "http/1.1";
@@ -135,13 +131,6 @@ fn named(line: &str, what: &str) -> Option<u64> {
     found.parse().ok()
 }
 
-fn count(errors: &mut BTreeMap<ErrorKind, u64>, kind: ErrorKind, value: Option<u64>) {
-    if let Some(count @ 1..) = value {
-        let sum = errors.entry(kind).or_insert(0);
-        *sum = sum.saturating_add(count);
-    }
-}
-
 /// Requests over rate: the printed time is rounded, and with -D it holds the warm-up, which neither requests nor rate do.
 fn window_ns(done: u64, result: &ToolResult, printed_time: Option<Scaled>) -> Reading<u64> {
     match result.rate_hz.value() {
@@ -152,6 +141,12 @@ fn window_ns(done: u64, result: &ToolResult, printed_time: Option<Scaled>) -> Re
             .and_then(|time| time.rounded())
             .filter(|ns| *ns > 0)
             .map_or(result.window_ns.clone(), Reading::Measured),
+    }
+}
+
+fn note(quantiles: &mut Quantiles, printed: &[(f64, &str)]) {
+    for (quantile, time) in printed {
+        time_ns(time).into_iter().for_each(|ns| quantiles.note(*quantile, ns));
     }
 }
 

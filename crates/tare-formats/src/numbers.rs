@@ -37,3 +37,8 @@ pub(crate) fn whole(value: f64) -> Option<u64> {
 pub(crate) fn share(percent: &str) -> Option<f64> {
     positive(percent).filter(|percent| *percent <= 100.0).map(|percent| (percent * 1e6).round() / 1e8)
 }
+
+/// Milliseconds, in nanoseconds.
+pub(crate) fn ms_in_ns(text: &str) -> Option<u64> {
+    whole(positive(text)? * 1e6)
+}

@@ -2,7 +2,7 @@
 
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
-use crate::numbers::{positive, share, whole};
+use crate::numbers::{ms_in_ns, positive, share, whole};
 use crate::result::{LatencySummary, Quantiles, RESULTS_MAX, ToolOutput, ToolResult, short};
 use std::time::Duration;
 use tare_model::{Missing, Reading};
@@ -309,11 +309,6 @@ impl Current {
         ((by_rate_s - printed_s).abs() <= 0.005_001)
             .then(|| whole(by_rate_s * 1e3)?.checked_mul(1_000_000))?
     }
-}
-
-/// Milliseconds, in nanoseconds.
-fn ms_in_ns(text: &str) -> Option<u64> {
-    whole(positive(text)? * 1e6)
 }
 
 #[cfg(test)]

@@ -107,6 +107,14 @@ impl Quantiles {
     }
 }
 
+/// Adds failures of a kind; of none there is no entry.
+pub(crate) fn add_errors(errors: &mut BTreeMap<ErrorKind, u64>, kind: ErrorKind, count: u64) {
+    if count > 0 {
+        let sum = errors.entry(kind).or_insert(0);
+        *sum = sum.saturating_add(count);
+    }
+}
+
 /// A text no longer than is kept.
 pub(crate) fn short(text: &str) -> String {
     text.chars().take(TEXT_CHARS_MAX).collect()

@@ -3,7 +3,7 @@
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::numbers::{Scaled, positive, share};
-use crate::result::{LatencySummary, Quantiles, RESULTS_MAX, ToolOutput, ToolResult, short};
+use crate::result::{LatencySummary, Quantiles, RESULTS_MAX, ToolOutput, ToolResult, add_errors, short};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tare_model::Reading;
@@ -137,10 +137,7 @@ impl Summary {
     }
 
     fn count(&mut self, kind: ErrorKind, count: &str) {
-        if let Ok(count @ 1..) = count.trim_end_matches(',').parse::<u64>() {
-            let sum = self.errors.entry(kind).or_insert(0);
-            *sum = sum.saturating_add(count);
-        }
+        add_errors(&mut self.errors, kind, count.trim_end_matches(',').parse().unwrap_or(0));
     }
 
     /// The rate has more digits than the duration, so the window is requests over rate where that agrees with the printed

@@ -1,6 +1,6 @@
 //! A server that runs already, named by its process.
 
-use super::answer::{landed, reach};
+use super::named::named;
 use super::subject::Subject;
 use super::sut::Sut;
 use crate::error::LabError;
@@ -8,7 +8,6 @@ use crate::plan::Resolved;
 use crate::process::{alive, families};
 use crate::request::SutRequest;
 use crate::running::Running;
-use tare_model::plan;
 
 /// The given process and its descendants.
 pub(super) struct Attached;
@@ -27,12 +26,6 @@ impl Subject for Attached {
         }
         let mut pids = vec![pid];
         pids.extend(families(&[pid]).into_iter().filter(|descendant| *descendant != pid));
-        let kind = plan::Sut::Attached { pids: pids.clone() };
-        if resolved.by_connections {
-            return Ok(Sut::connected(pids, kind));
-        }
-        let load = &resolved.request.traffic;
-        let target = landed(load, &reach(load, running.interrupt)?)?;
-        Ok(Sut::answering(target, pids, kind).reached_by(&load.route).seen_from_here())
+        named(pids, resolved, running)
     }
 }

@@ -1,6 +1,6 @@
 //! A server that runs already, named by its control group: a service of systemd, or a container.
 
-use super::answer::{landed, reach};
+use super::named::named;
 use super::subject::Subject;
 use super::sut::Sut;
 use crate::error::LabError;
@@ -10,7 +10,6 @@ use crate::request::SutRequest;
 use crate::running::Running;
 use tare_machine::Root;
 use tare_machine::group_members::{NoMembers, group_members};
-use tare_model::plan;
 
 /// All processes of a group and their descendants.
 pub(super) struct Group;
@@ -24,14 +23,7 @@ impl Subject for Group {
         let SutRequest::Group(group) = &resolved.request.sut else {
             return Err(LabError::usage("no control group is named", "give --sut-group GROUP"));
         };
-        let pids = members(group)?;
-        let kind = plan::Sut::Attached { pids: pids.clone() };
-        if resolved.by_connections {
-            return Ok(Sut::connected(pids, kind));
-        }
-        let load = &resolved.request.traffic;
-        let target = landed(load, &reach(load, running.interrupt)?)?;
-        Ok(Sut::answering(target, pids, kind).reached_by(&load.route).seen_from_here())
+        named(members(group)?, resolved, running)
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod embedded;
 pub(crate) mod fit;
 mod found;
 mod group;
+mod named;
 pub(crate) mod program;
 pub(crate) mod started;
 pub(crate) mod subject;

@@ -48,16 +48,11 @@ fn rate_with_more(accounting: &Accounting) -> Option<f64> {
 /// As a level with more shows; where there is none, as is likely.
 pub(crate) fn more_in_flight_would_help(accounting: &Accounting) -> bool {
     more_connections_bring_more(accounting)
-        .unwrap_or_else(|| few_in_flight(accounting) && !may_be_held(accounting))
+        .unwrap_or_else(|| few_in_flight(accounting) && held(accounting).is_none())
 }
 
-/// Whether the server may hold requests back: each takes far longer than CPU time and wake-ups explain, and it is not alone, or the
-/// threads that serve are parked, for want of work or for something that cannot be seen.
-fn may_be_held(accounting: &Accounting) -> bool {
-    held(accounting).is_some()
-}
-
-/// The time of a request and its CPU time, where [`may_be_held`].
+/// The time of a request and its CPU time, where the server may hold requests back: each takes far longer than CPU time and wake-ups
+/// explain, and it is not alone, or the threads that serve are parked, for want of work or for something that cannot be seen.
 pub(crate) fn held(accounting: &Accounting) -> Option<(f64, f64)> {
     let pool = &accounting.asked.pool;
     let cpu_s: f64 = [accounting.sut(), accounting.load()]
