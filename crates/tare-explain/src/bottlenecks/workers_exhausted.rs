@@ -60,10 +60,15 @@ fn describe(accounting: &Accounting) -> Draft {
     evidence.extend(number_if("workers that would fill its CPUs", pool.until_cpus_full(accounting), "count"));
     Draft {
         summary: format!(
-            "All {workers:.0} workers were asleep {} {} of their time while more requests were in flight than there are \
-             workers.{each}{wanted}",
+            "{} asleep {} {} of {} time while more requests were in flight than there are workers.{each}{wanted}",
+            if pool.workers == 1 {
+                "The one worker was".to_owned()
+            } else {
+                format!("All {} workers were", pool.workers)
+            },
             pool.kept.words(),
             percent(pool.blocked),
+            if pool.workers == 1 { "its" } else { "their" },
         ),
         confidence: if accounting.asked.trials.len() > 1 { 0.9 } else { 0.5 },
         evidence,

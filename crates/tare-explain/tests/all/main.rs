@@ -9,6 +9,7 @@
 mod any_record;
 mod bottlenecks;
 mod causes;
+mod changes;
 mod commands;
 mod contract;
 mod downstream;
@@ -19,6 +20,7 @@ mod hypotheses;
 mod load;
 mod mistaken;
 mod net;
+mod network;
 mod old_records;
 mod one_net;
 mod own_count;
