@@ -1,8 +1,6 @@
 //! Servers that are slower at first: how long that takes is found from their own rate.
 
 use crate::support::{Server, Tare, alone, free_port, number};
-use std::io::Write;
-use std::path::Path;
 use std::process::Command;
 
 /// Else this server sends header and body apart, and every answer waits 40 ms for an acknowledgement.
@@ -33,25 +31,51 @@ fn load_a_jvm() -> serde_json::Value {
     reported["timeline"].take()
 }
 
-/// Files come from the disk at first, and from memory from the second time on.
+/// Takes long for what it is asked for the first time, and keeps it. A disk would do: but how long one takes is the host's luck.
+const CACHE: &str = r#"
+import http.server, sys, time
+kept = set()
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    def do_GET(self):
+        if self.path not in kept:
+            time.sleep(0.04)
+            kept.add(self.path)
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+    def log_message(self, *_):
+        pass
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"#;
+
+/// What is asked for: eight connections take 0.8 s for the first time.
+const PATHS: usize = 160;
+
 #[test]
 fn a_cold_cache_is_loaded_until_it_is_warm() {
     let _alone = alone();
-    let folder = tempfile::tempdir_in(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")).unwrap();
-    let requests = files(folder.path());
-    let (port, root) = (free_port(), folder.path().to_str().unwrap());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tare"));
-    command.args(["serve", "--listen", &format!("127.0.0.1:{port}"), "--threads", "1", "--cpus", "0"]);
-    command.args(["--root", root]);
+    let folder = tempfile::tempdir().unwrap();
+    let requests = folder.path().join("requests.txt");
+    std::fs::write(&requests, (0..PATHS).map(|number| format!("GET /{number}\n")).collect::<String>())
+        .unwrap();
+    let port = free_port();
+    let mut command = Command::new("python3");
+    command.args(["-c", CACHE, &port.to_string()]);
     let server = Server::of(command, port);
     let url = server.url("/");
-    let arguments = arguments(&url, &["--request-file", &requests]);
+    let arguments = arguments(&url, &["--request-file", requests.to_str().unwrap()]);
     let (reported, code) = Tare::new().json(&arguments);
     assert_eq!(code, 0, "{reported:#}");
     let timeline = &reported["timeline"];
     assert!(number(timeline, "/warm_up/steady_from_s") >= 0.1, "{timeline:#}");
     assert!(number(timeline, "/warm_up/growth") > 1.2, "{timeline:#}");
-    // The same files once more are warm from the first request on.
+    // The same once more is warm from the first request on.
     let (reported, _) = Tare::new().json(&arguments);
     let again = &reported["timeline"];
     let growth = again.pointer("/warm_up/growth").and_then(serde_json::Value::as_f64);
@@ -110,45 +134,4 @@ fn at_a_given_rate_latencies_tell_when_a_server_is_warm() {
 fn arguments<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let run = ["run", "--json", "-q", "--no-levels", "--trials", "2", "-d", "1500ms", "-c", "8"];
     run.into_iter().chain(more.iter().copied()).chain([url]).collect()
-}
-
-/// Small ones: what a disk takes to find each, and not how fast it streams, is what makes them slow.
-const FILES: usize = 8000;
-const FILE_BYTES: usize = 8 << 10;
-/// About how long all are to come from the disk: a rate that stays at one low level for longer than the shortest warm-up cannot be
-/// distinguished from the server's own.
-const COLD_S: f64 = 0.7;
-
-/// Has the disk written to, takes all files out of memory, and says how many seconds it takes to read one of them then.
-const FORGET: &str = r#"
-import os, sys, time
-os.sync()
-names = [os.path.join(sys.argv[1], name) for name in sorted(os.listdir(sys.argv[1]))]
-def each(names, of_file):
-    for name in names:
-        file = os.open(name, os.O_RDONLY)
-        of_file(file)
-        os.close(file)
-forget = lambda file: os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-each(names, forget)
-some = names[::len(names) // 400]
-begin = time.monotonic()
-each(some, lambda file: os.read(file, 1 << 20))
-print((time.monotonic() - begin) / len(some))
-each(some, forget)
-"#;
-
-/// Files that no memory holds, and the file of requests for as many of them as the disk reads in a moment.
-fn files(folder: &Path) -> String {
-    let bytes = vec![b'x'; FILE_BYTES];
-    for number in 0..FILES {
-        std::fs::write(folder.join(format!("{number}")), &bytes).unwrap();
-    }
-    let output = Command::new("python3").args(["-c", FORGET]).arg(folder).output().unwrap();
-    let each_s: f64 = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
-    let asked = ((COLD_S / each_s) as usize).clamp(FILES / 20, FILES);
-    let requests: String = (0..asked).map(|number| format!("GET /{number}\n")).collect();
-    let list = folder.join("requests.txt");
-    std::fs::File::create(&list).unwrap().write_all(requests.as_bytes()).unwrap();
-    list.to_str().unwrap().to_owned()
 }
