@@ -107,10 +107,18 @@ fn at_most(what: &str, found: f64, most: f64, result: &Value) {
     assert!(found <= most + 0.05, "{what}: {found}, not at most {most}: {:#}", result["accounting"]["sut"]);
 }
 
+/// Sleep of a smaller share of its time than this may not be met by any sample.
+const UNSEEN_MAX: f64 = 0.1;
+
 /// More than half of all sleep of the serving threads.
 fn mostly(why: &str, result: &Value) {
     let reasons = result["accounting"]["sut"]["serving"]["blocked_s"].as_object().unwrap();
     let all: f64 = reasons.keys().map(|reason| slept(result, reason)).sum();
+    // Where it waited for a CPU nearly all the time, samples may never have met it asleep: then nothing is named, and that is right.
+    let unseen = reasons.keys().all(|reason| reason == "unsplit");
+    if unseen && all < UNSEEN_MAX * number(result, "/accounting/sut/serving/wall_s") {
+        return;
+    }
     let share = slept(result, why) / all;
     println!("{:28} {share:.3}", format!("of all sleep, {why}"));
     assert!(share > 0.5, "{why}: {share} of all sleep: {reasons:#?}");
