@@ -63,7 +63,7 @@ pub(super) fn cost_s(
     phase: &str,
     running: &mut Running<'_>,
 ) -> Result<Option<f64>, LabError> {
-    let generator = start(spec, sut)?;
+    let generator = start(spec, sut, running.interrupt)?;
     running.wait(SETTLED, phase, |_| None)?;
     let read = || (cpu_ns(&sut.pids), generator.live().answers);
     let (cpu_before, before) = read();

@@ -21,6 +21,7 @@ use crate::running::Running;
 use crate::subjects::started;
 use crate::subjects::sut::Sut;
 use std::net::{Ipv4Addr, TcpListener};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use tare_load::{Generator, Interleaving, LoadSpec, Pacing, Slices, Target, Workers};
 use tare_machine::placement::Placement;
@@ -116,11 +117,11 @@ impl<'a> Stage<'a> {
         running.live(phase, None);
         let seed = self.seed ^ (seq as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut servers = self.servers(seed, running)?;
-        let (mut turns, mut generators) = self.load(&mut servers, seed)?;
+        let (mut turns, mut generators) = self.load(&mut servers, seed, running.interrupt)?;
         let mut loaded = self.warm_up(&turns, &mut servers, &generators, phase, running)?;
         if self.pace.learn(slowest_median(generators.iter_mut())) {
             stop(generators)?;
-            (turns, generators) = self.load(&mut servers, seed)?;
+            (turns, generators) = self.load(&mut servers, seed, running.interrupt)?;
             loaded.last = self.wait_slices(&turns, WARM_AGAIN, &mut servers, &generators, phase, running)?;
             self.pace.learn_anew(slowest_median(generators.iter_mut()));
         }
@@ -180,7 +181,12 @@ impl<'a> Stage<'a> {
     }
 
     /// A generator for each server.
-    fn load(&self, servers: &mut [Server], seed: u64) -> Result<(Interleaving, Vec<Generator>), LabError> {
+    fn load(
+        &self,
+        servers: &mut [Server],
+        seed: u64,
+        interrupt: &AtomicBool,
+    ) -> Result<(Interleaving, Vec<Generator>), LabError> {
         let generators = servers.len() as u32;
         let turn = self.pace.turn();
         let round = turn.length * generators;
@@ -199,7 +205,7 @@ impl<'a> Stage<'a> {
         for at in order(servers.len(), !seed) {
             let Server { sut, name } = &mut servers[at];
             let spec = self.spec(sut, Pacing::Interleaved(Interleaving { place: at as u32, ..turns }));
-            generators.push((at, start(&spec, sut).map_err(of(name))?));
+            generators.push((at, start(&spec, sut, interrupt).map_err(of(name))?));
         }
         generators.sort_by_key(|(at, _)| *at);
         Ok((turns, generators.into_iter().map(|(_, generator)| generator).collect()))

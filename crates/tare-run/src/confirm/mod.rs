@@ -85,7 +85,7 @@ fn blocks(
 ) -> Result<Blocks, Stopped> {
     let intervention = interventions::of(cause)?;
     let spec = asked(drive, sut)?;
-    let mut generator = start(&spec, sut)?;
+    let mut generator = start(&spec, sut, running.interrupt)?;
     let tids = generator.thread_ids();
     sut.meet_children();
     let pids = sut.pids.clone();
@@ -174,7 +174,7 @@ fn toggled(
 
 /// A trial under a load of its own.
 fn loaded(spec: &LoadSpec, sut: &mut Sut, phase: &str, running: &mut Running<'_>) -> Result<f64, Stopped> {
-    let mut generator = start(spec, sut)?;
+    let mut generator = start(spec, sut, running.interrupt)?;
     let rate_hz = rate(&mut generator, phase, running)?;
     generator.stop().map_err(load_failed)?;
     Ok(rate_hz)

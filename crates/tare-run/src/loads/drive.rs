@@ -6,8 +6,9 @@ use crate::levels::level_s;
 use crate::request::ServerRequest;
 use crate::running::Running;
 use crate::subjects::sut::Sut;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use tare_load::{Generator, LoadSpec, Pacing, Workers};
+use tare_load::{Generator, LoadError, LoadSpec, Pacing, Workers};
 use tare_machine::Root;
 use tare_machine::placement::Placement;
 use tare_model::plan::{Level, Purpose};
@@ -137,10 +138,11 @@ pub(crate) fn observe(watch: Watch) -> Result<Observers, LabError> {
     Observers::start(watch, &Root::live()).map_err(|error| LabError::Observe(error.to_string()))
 }
 
-/// Starts our generator. Where that fails because the SUT has just died, this is the error.
-pub(crate) fn start(spec: &LoadSpec, sut: &mut Sut) -> Result<Generator, LabError> {
-    let error = match Generator::start(spec) {
+/// Starts our generator, unless the user has had enough meanwhile. Where that fails because the SUT has just died, this is the error.
+pub(crate) fn start(spec: &LoadSpec, sut: &mut Sut, interrupt: &AtomicBool) -> Result<Generator, LabError> {
+    let error = match Generator::start_unless(spec, interrupt) {
         Ok(generator) => return Ok(generator),
+        Err(LoadError::Interrupted) => return Err(LabError::Interrupted),
         Err(error) => error,
     };
     // Who dies stops answering first.
@@ -150,4 +152,21 @@ pub(crate) fn start(spec: &LoadSpec, sut: &mut Sut) -> Result<Generator, LabErro
         std::thread::sleep(DYING / 50);
     }
     Err(load_failed(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use tare_load::Target;
+
+    /// A server that takes connections and never answers TLS: without an interrupt, opening them takes seconds.
+    #[test]
+    fn whoever_has_had_enough_waits_for_no_connection() {
+        let silent = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = silent.local_addr().expect("its address");
+        let target = Target::parse(&format!("https://{address}/")).expect("a URL");
+        let ended = start(&LoadSpec::new(target), &mut Sut::of_runs(), &AtomicBool::new(true));
+        assert!(matches!(ended, Err(LabError::Interrupted)), "{ended:?}");
+    }
 }

@@ -11,6 +11,7 @@ use crate::generate::load_failed;
 use crate::levels::{SETTLE, nanoseconds};
 use crate::running::Running;
 use crate::subjects::sut::Sut;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tare_load::{Generator, Interleaving, Pacing};
 use tare_model::metric::Subject;
@@ -45,13 +46,13 @@ pub(super) fn interleaved(
     let Some(&(_, longest, trial)) = levels.iter().max_by_key(|(_, level, _)| level.trial_ns) else {
         return Ok(Vec::new());
     };
-    let mut arms = drive.arms(&levels, TURN, sut, reference)?;
+    let mut arms = drive.arms(&levels, TURN, (sut, reference), running.interrupt)?;
     let warmup = if trial == 0 { Duration::from_nanos(longest.warmup_ns) } else { SETTLE };
     running.wait(warmup, "warm-up", |_| None)?;
     let turn = turn_for(arms.iter_mut().map(|arm| &mut arm.generator));
     if turn > TURN {
         stop(arms)?;
-        arms = drive.arms(&levels, turn, sut, reference)?;
+        arms = drive.arms(&levels, turn, (sut, reference), running.interrupt)?;
         running.wait(SETTLE, "warm-up", |_| None)?;
     }
     let turns_ns = nanoseconds(turn) * ROUNDS_MIN * levels.len() as u64;
@@ -89,8 +90,8 @@ impl Drive<'_> {
         &'l self,
         levels: &[(u32, &'l Level, u32)],
         turn: Duration,
-        sut: &mut Sut,
-        reference: &mut Sut,
+        (sut, reference): (&mut Sut, &mut Sut),
+        interrupt: &AtomicBool,
     ) -> Result<Vec<Arm<'l>>, LabError> {
         let begin_ns = monotonic_ns();
         let mut arms = Vec::with_capacity(levels.len());
@@ -108,7 +109,7 @@ impl Drive<'_> {
             let stand = self.stand(*index, level);
             let mut spec = stand.spec(Pacing::Interleaved(turns), server);
             spec.workers.busy_poll = self.may_poll;
-            let generator = start(&spec, server)?;
+            let generator = start(&spec, server, interrupt)?;
             arms.push(Arm { stand, generator });
         }
         Ok(arms)

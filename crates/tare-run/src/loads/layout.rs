@@ -104,7 +104,7 @@ fn trial(
 ) -> Result<(f64, f64), LabError> {
     let mut spec = sut.aim(&request.traffic);
     (spec.workers.threads, spec.workers.cpus) = (layout.threads, layout.cpus.clone());
-    let mut generator = start(&spec, sut)?;
+    let mut generator = start(&spec, sut, running.interrupt)?;
     running.wait(SETTLE, phase, |_| None)?;
     let tids = generator.thread_ids();
     generator.cut();

@@ -31,7 +31,7 @@ impl Open {
             Purpose::Asked => request.traffic.pacing.clone(),
             Purpose::Saturating | Purpose::Reference => Pacing::Closed,
         };
-        let generator = start(&stand.spec(pacing, sut), sut)?;
+        let generator = start(&stand.spec(pacing, sut), sut, running.interrupt)?;
         let observers = observe(stand.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
         let mut answered = 0;
         let is_cold = request.trials.warmup.at_most().is_zero();

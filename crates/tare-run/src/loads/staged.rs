@@ -75,7 +75,7 @@ impl Pass {
             _ => Gaps::Fixed,
         };
         let pacing = Pacing::Stages { stages: rates(stand.drive.levels, spans), gaps };
-        let generator = start(&stand.spec(pacing, sut), sut)?;
+        let generator = start(&stand.spec(pacing, sut), sut, running.interrupt)?;
         let begun = Instant::now();
         let observers = observe(stand.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
         running.check_interrupt()?;

@@ -46,7 +46,7 @@ pub(super) fn warm_up(
         return Ok(None);
     }
     let spec = drive.stand(index, level).spec(pacing.clone(), sut);
-    let generator = start(&spec, sut)?;
+    let generator = start(&spec, sut, running.interrupt)?;
     let is_given = matches!(pacing, Pacing::Open { .. } | Pacing::Thinking { .. });
     let warm_up = load_until_steady(asked, is_given, &generator, sut, running)?;
     generator.stop().map_err(load_failed)?;
