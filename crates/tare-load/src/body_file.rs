@@ -6,9 +6,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// Most that is read at once: a socket seldom takes more, and what it does not take is read again.
 pub(crate) const PIECE_BYTES: usize = 64 * 1024;
+/// Longest that a pipe may take to give all of a body.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(5);
 
 /// The file, as long as it was when it was opened; threads share it.
 #[derive(Debug)]
@@ -51,21 +55,42 @@ impl BodyFile {
 /// The body in a file that is short enough to be held; `None` for a longer one, which is sent from its file.
 ///
 /// # Errors
-/// [`MessageError::File`]: it cannot be read, or what is no regular file has more than 1 MiB.
+/// [`MessageError::File`]: it cannot be read, or what is no regular file has more than 1 MiB, or is not written within 5 s.
 pub fn short_body(path: &Path) -> Result<Option<Vec<u8>>, MessageError> {
     let fault = |why: String| MessageError::File { path: path.to_path_buf(), why };
-    let file = File::open(path).map_err(|error| fault(error.to_string()))?;
-    let metadata = file.metadata().map_err(|error| fault(error.to_string()))?;
+    let metadata = std::fs::metadata(path).map_err(|error| fault(error.to_string()))?;
     if metadata.is_file() && metadata.len() > BODY_BYTES_MAX as u64 {
         return Ok(None);
     }
-    let mut body = Vec::new();
-    let limit = BODY_BYTES_MAX as u64 + 1;
-    let read = file.take(limit).read_to_end(&mut body).map_err(|error| fault(error.to_string()))?;
+    let body = if metadata.is_file() { read(path) } else { read_within(path, WRITTEN_WITHIN) };
+    body.map(Some).map_err(fault)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let (mut body, limit) = (Vec::new(), BODY_BYTES_MAX as u64 + 1);
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let read = file.take(limit).read_to_end(&mut body).map_err(|error| error.to_string())?;
     if read as u64 == limit {
-        return Err(fault("it has more than 1 MiB (hint: only a regular file may have more)".to_owned()));
+        return Err("it has more than 1 MiB (hint: only a regular file may have more)".to_owned());
     }
-    Ok(Some(body))
+    Ok(body)
+}
+
+/// The same of a pipe: opening one waits for its writer, and reading one for its writer's end, perhaps for ever. A thread that still
+/// waits then ends with this process.
+fn read_within(path: &Path, longest: Duration) -> Result<Vec<u8>, String> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let path = path.to_path_buf();
+    // Nobody is there to receive it when the time is over.
+    let body = move || drop(sender.send(read(&path)));
+    let thread = std::thread::Builder::new().name("tare-body".into()).spawn(body);
+    thread.map_err(|error| format!("no thread could be started to read it: {error}"))?;
+    receiver.recv_timeout(longest).unwrap_or_else(|_| {
+        Err(format!(
+            "it is no regular file, and within {} s nobody had written to it and closed it (hint: write the body to a file first)",
+            longest.as_secs_f64()
+        ))
+    })
 }
 
 #[cfg(test)]
@@ -104,5 +129,22 @@ mod tests {
             assert!(error.contains(word), "{error}");
         }
         assert!(BodyFile::open(Path::new("/dev/null")).is_err());
+    }
+
+    #[test]
+    fn a_pipe_is_read_and_one_that_nobody_writes_to_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let why = read_within(&pipe, Duration::from_millis(1)).unwrap_err();
+        assert!(why.contains("within 0.001 s nobody") && why.contains("hint: "), "{why}");
+        // Whoever still waits for a writer has one now, who writes nothing.
+        drop(File::options().read(true).write(true).open(&pipe).unwrap());
+        let written = folder.path().join("written");
+        assert!(std::process::Command::new("mkfifo").arg(&written).status().unwrap().success());
+        std::thread::scope(|scope| {
+            scope.spawn(|| std::fs::write(&written, "hello").unwrap());
+            assert_eq!(read_within(&written, Duration::from_secs(60)).unwrap(), b"hello");
+        });
     }
 }

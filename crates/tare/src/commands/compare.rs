@@ -28,6 +28,8 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
     if args.are_records() {
         return super::gate::compare_records(args, style);
     }
+    // Before Ctrl-C only sets a flag: a body that comes from a pipe is waited for.
+    let servers = args.commands.is_empty().then(|| request(args)).transpose()?;
     let session = Session {
         record: args.output.clone(),
         state_dir: super::state_dir()?,
@@ -35,9 +37,9 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
         interrupt: super::interrupt_flag()?,
     };
     let mut progress = progress::display(args.quiet);
-    let compared = match args.commands.as_slice() {
-        [] => compare::compare(&request(args)?, &session, progress.as_mut()),
-        _ => compare::compare_commands(&of_commands(args), &session, progress.as_mut()),
+    let compared = match &servers {
+        Some(servers) => compare::compare(servers, &session, progress.as_mut()),
+        None => compare::compare_commands(&of_commands(args), &session, progress.as_mut()),
     };
     drop(progress);
     let Some(comparison) = compared.comparison else {

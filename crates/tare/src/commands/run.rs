@@ -39,6 +39,11 @@ pub fn run(args: RunArgs, style: Style) -> Ended {
             "no program stands after '--' (leave '--' out to measure a server)"
         )));
     }
+    // Before Ctrl-C only sets a flag: a body that comes from a pipe is waited for.
+    let request = match args.command.is_empty() {
+        true => Request::Server(Box::new(server_request(&args)?)),
+        false => Request::Program(Box::new(command_request(&args)?)),
+    };
     let session = Session {
         record: args.record.clone(),
         state_dir: super::state_dir()?,
@@ -46,10 +51,6 @@ pub fn run(args: RunArgs, style: Style) -> Ended {
         interrupt: super::interrupt_flag()?,
     };
     let mut progress = progress::display(args.quiet);
-    let request = match args.command.is_empty() {
-        true => Request::Server(Box::new(server_request(&args)?)),
-        false => Request::Program(Box::new(command_request(&args)?)),
-    };
     let held = tare_run::session::measure(request, &session, progress.as_mut());
     drop(progress);
     finish(held, &args, style)
