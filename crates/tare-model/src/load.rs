@@ -179,6 +179,15 @@ pub struct LoadOutcome {
     pub series: Vec<SeriesPoint>,
 }
 
+impl LoadOutcome {
+    /// Whether the server or the generator failed: it ended underway, or of all attempts some failed and none was answered.
+    pub fn has_failed(&self) -> bool {
+        let is_gone = self.warnings.iter().any(|warning| warning.id == SERVER_GONE);
+        let failures: u64 = self.requests.errors.values().sum();
+        is_gone || self.requests.count == Some(0) && failures > 0
+    }
+}
+
 /// Whether the generator could be trusted.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct SelfCheck {

@@ -143,6 +143,23 @@ fn a_server_that_ends_is_not_a_slow_one() {
 }
 
 #[test]
+fn a_server_that_answers_none_of_the_attempts_has_failed() {
+    let failed = |answers: u64, errors: &[(ErrorKind, u64)]| {
+        let outcome = explain_load(&load(answers, 4, errors, None, 0.4));
+        assert!(!outcome.valid, "{:#?}", outcome.warnings);
+        outcome.has_failed()
+    };
+    for kind in [ErrorKind::Io, ErrorKind::Timeout, ErrorKind::Malformed, ErrorKind::Tls] {
+        assert!(failed(0, &[(kind, 16)]), "{kind:?}");
+    }
+    // A few that were answered, also by an error page, make a result, though none that is valid.
+    assert!(!failed(1, &[(ErrorKind::Io, 900)]));
+    assert!(!failed(16, &[(ErrorKind::Status, 16)]));
+    // The load ended before the time for an answer was over: nothing failed yet.
+    assert!(!failed(0, &[]));
+}
+
+#[test]
 fn nothing_but_redirects_or_resets_is_said() {
     let redirects = explain_load(&load(20_000, 3, &[], None, 0.4));
     assert!(text(&redirects, "only-redirects").starts_with("100 % of the answers are redirects"));

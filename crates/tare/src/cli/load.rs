@@ -17,7 +17,7 @@ use tare_model::threshold::Threshold;
   tare load --find 'p99<5ms' -d30s http://127.0.0.1:8080/      the highest rate that holds an objective
   tare load --fail-if 'p99>20ms' http://127.0.0.1:8080/        a gate: exit code 1 where that is so
 
-Exit codes: 0 done; 1 a --fail-if is so; 2 usage; 3 the generator failed; 4 the result is not valid, or a --fail-if has no figure; 130 interrupted.")]
+Exit codes: 0 done; 1 a --fail-if is so; 2 usage; 3 the server or the generator failed; 4 the result is not valid, or a --fail-if has no figure; 130 interrupted.")]
 pub struct LoadArgs {
     /// Where the load goes.
     #[arg(value_name = "URL")]

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 use tare_load::{LoadSpec, Objective, Target};
-use tare_model::load::{LoadOutcome, LoadRun, SERVER_GONE};
+use tare_model::load::{LoadOutcome, LoadRun};
 use tare_model::threshold::Threshold;
 use tare_report::Style;
 use tare_run::generate::{self, Length};
@@ -59,10 +59,10 @@ pub fn load(args: &LoadArgs, style: Style) -> Ended {
 
 /// What the user gave bounds for counts first: a load that is beyond them failed, valid or not.
 fn judge(bounds: &[Threshold], outcome: &LoadOutcome) -> Ended {
-    let is_gone = outcome.warnings.iter().any(|warning| warning.id == SERVER_GONE);
+    let has_failed = outcome.has_failed();
     let mut code = match outcome.valid {
         true => ExitCode::SUCCESS,
-        false if is_gone => ExitCode::from(SUT_FAILED),
+        false if has_failed => ExitCode::from(SUT_FAILED),
         false => ExitCode::from(NOT_VALID),
     };
     for bound in bounds {
@@ -74,7 +74,7 @@ fn judge(bounds: &[Threshold], outcome: &LoadOutcome) -> Ended {
             }
             None => {
                 terminal::say(&format!("tare: there is no figure for '{bound}'"));
-                code = if is_gone { code } else { ExitCode::from(NOT_VALID) };
+                code = if has_failed { code } else { ExitCode::from(NOT_VALID) };
             }
         }
     }
