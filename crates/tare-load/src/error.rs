@@ -152,12 +152,6 @@ impl LoadError {
     }
 
     fn tls(address: String, why: io::Error) -> LoadError {
-        #[cfg(feature = "http2")]
-        if let Some(ended) = why.get_ref().and_then(|inner| inner.downcast_ref::<crate::http2::TlsEnded>())
-            && ended.is_alert()
-        {
-            return LoadError::TlsRefused { address, why };
-        }
         match why.get_ref().and_then(|inner| inner.downcast_ref()) {
             Some(rustls::Error::InvalidCertificate(fault)) => {
                 let (why, hint) = trust::words(fault);

@@ -8,7 +8,7 @@ use super::event_loop::EventLoop;
 use crate::client::Verdict;
 use crate::connections::Stage;
 use crate::fault::Fault;
-use crate::http2::{Asks, Exchange, Failure, Link, Sent, Transport, Wire, Woken};
+use crate::http2::{Asks, Exchange, Failure, Link, Sent, Transport, Wire, Woken, is_broken};
 use crate::tls::Context as TlsContext;
 use crate::worker::Worker;
 use std::io;
@@ -38,7 +38,10 @@ impl Transport for Carrier {
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.channel.send(bytes)
+        let sent = self.channel.send(bytes);
+        // What was said before is there, though no event has reported it yet.
+        self.end_follows |= sent.as_ref().is_err_and(is_broken);
+        sent
     }
 }
 

@@ -1,6 +1,7 @@
 //! One request's answer.
 
 use super::upload::Upload;
+use super::wire::TlsEnd;
 use crate::fault::Fault;
 use h2::client::ResponseFuture;
 use h2::{Reason, RecvStream};
@@ -31,6 +32,7 @@ pub(crate) struct Exchange {
     upload: Option<Upload>,
     /// Whether more of the request has left since somebody asked.
     went_on: bool,
+    tls_end: TlsEnd,
     /// Where a redirect leads.
     pub(crate) location: Option<HeaderValue>,
 }
@@ -41,13 +43,14 @@ enum Stage {
 }
 
 impl Exchange {
-    pub(super) fn new(response: ResponseFuture, upload: Option<Upload>) -> Self {
+    pub(super) fn new(response: ResponseFuture, upload: Option<Upload>, tls_end: TlsEnd) -> Self {
         Exchange {
             stage: Stage::Head(response),
             status: 0,
             body_bytes: 0,
             upload,
             went_on: false,
+            tls_end,
             location: None,
         }
     }
@@ -91,6 +94,7 @@ impl Exchange {
         mut listener: Option<impl Listener>,
     ) -> Poll<Result<Answer, Failure>> {
         self.send_more(cx)?;
+        let failure = |error| failure(error, &self.tls_end);
         loop {
             match &mut self.stage {
                 Stage::Head(response) => {
@@ -137,7 +141,7 @@ fn head(parts: &Parts) -> Vec<u8> {
     text
 }
 
-fn failure(error: h2::Error) -> Failure {
+fn failure(error: h2::Error, tls_end: &TlsEnd) -> Failure {
     let reason = error.reason();
     match (error.is_go_away(), error.is_reset(), error.is_remote()) {
         (true, _, true) if reason == Some(Reason::NO_ERROR) => Failure::Untouched,
@@ -148,6 +152,9 @@ fn failure(error: h2::Error) -> Failure {
         (_, true, true) => Failure::Lost(ErrorKind::StreamReset.into()),
         // What the server sent made no sense.
         (true, _, false) | (_, true, false) => Failure::Lost(Fault::malformed("rules of HTTP/2 were broken")),
-        _ => Failure::Lost(error.get_io().map_or(ErrorKind::Io.into(), Fault::broken)),
+        _ => Failure::Lost(match tls_end.error() {
+            Some(why) => Fault::broken(&why),
+            None => error.get_io().map_or(ErrorKind::Io.into(), Fault::broken),
+        }),
     }
 }

@@ -3,7 +3,7 @@
 use super::exchange::Exchange;
 use super::message::Ask;
 use super::upload::Upload;
-use super::wire::{Transport, Wire};
+use super::wire::{TlsEnd, Transport, Wire};
 use crate::body_file::PIECE_BYTES;
 use bytes::Bytes;
 use h2::client::{Builder, Connection, SendRequest};
@@ -75,6 +75,11 @@ impl<T: Transport + 'static> Link<T> {
         &self.wire
     }
 
+    /// Why TLS ended it, if it did.
+    pub(crate) fn tls_end(&self) -> TlsEnd {
+        self.wire.metered().tls_end.clone()
+    }
+
     /// The wire that it used, without a last message to the server.
     pub(crate) fn into_wire(self) -> Wire<T> {
         self.wire
@@ -82,6 +87,8 @@ impl<T: Transport + 'static> Link<T> {
 
     /// Goes on greeting; ready when the server's settings are known: how many streams it takes at once.
     pub(crate) fn greet(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<u32>> {
+        let tls_end = self.tls_end();
+        let no_http2 = |error| no_http2(error, &tls_end);
         if let State::Greeting(greeting) = &mut self.state {
             let greeted = ready!(greeting.as_mut().poll(cx));
             // A future that is done must not be asked again.
@@ -116,6 +123,7 @@ impl<T: Transport + 'static> Link<T> {
 
     /// Gives it a request, which leaves with the next [`Link::advance`].
     pub(crate) fn send(&mut self, ask: Ask, cx: &mut Context<'_>) -> Sent {
+        let tls_end = self.tls_end();
         let State::Up { send, .. } = &mut self.state else { return Sent::Never };
         match send.poll_ready(cx) {
             Poll::Pending => return Sent::NotYet,
@@ -128,35 +136,23 @@ impl<T: Transport + 'static> Link<T> {
             return Sent::Never;
         };
         if let Some(file) = upload {
-            return Sent::Under(Exchange::new(response, Some(Upload::new(stream, file))));
+            return Sent::Under(Exchange::new(response, Some(Upload::new(stream, file)), tls_end));
         }
         // A stream that ended meanwhile learns it when its answer is asked for.
         if !body.is_empty() {
             stream.send_data(body, true).ok();
         }
-        Sent::Under(Exchange::new(response, None))
-    }
-}
-
-/// What rustls said of a connection that had passed its handshake, in words: h2 keeps nothing else. With TLS 1.3 a server says only then what it
-/// thinks of a client's certificate.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct TlsEnded(String);
-
-impl TlsEnded {
-    /// Whether the other side ended it.
-    pub(crate) fn is_alert(&self) -> bool {
-        self.0.contains("alert")
+        Sent::Under(Exchange::new(response, None, tls_end))
     }
 }
 
 /// Why a connection never became one of HTTP/2. A server of HTTP/1 may close it and send nothing.
-fn no_http2(error: h2::Error) -> io::Error {
+fn no_http2(error: h2::Error, tls_end: &TlsEnd) -> io::Error {
+    // With TLS 1.3 a server says only after the handshake what it thinks of a client's certificate.
+    if let Some(why) = tls_end.error() {
+        return why;
+    }
     match error.get_io() {
-        Some(why) if why.kind() == io::ErrorKind::InvalidData => {
-            io::Error::new(why.kind(), TlsEnded(why.to_string()))
-        }
         None if error.is_go_away() && error.is_remote() => {
             io::Error::new(io::ErrorKind::ConnectionAborted, error)
         }

@@ -11,7 +11,7 @@ mod woken;
 
 pub(crate) use authority::is_authority;
 pub(crate) use exchange::{Exchange, Failure};
-pub(crate) use link::{Link, Sent, TlsEnded};
+pub(crate) use link::{Link, Sent};
 pub(crate) use message::Asks;
-pub(crate) use wire::{Transport, Wire};
+pub(crate) use wire::{Transport, Wire, is_broken};
 pub(crate) use woken::Woken;

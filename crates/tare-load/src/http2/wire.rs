@@ -1,6 +1,7 @@
 //! The bytes below: what `h2` reads and writes by, over any socket that does not block.
 
-use std::cell::{RefCell, RefMut};
+use crate::tls;
+use std::cell::{OnceCell, RefCell, RefMut};
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -16,6 +17,32 @@ pub(crate) trait Transport {
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
 }
 
+/// Pieces that are read of a connection that took no more, to learn why.
+const READS_MAX: usize = 64;
+
+/// Why TLS ended a connection: `h2` keeps of an error only its text.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TlsEnd(Rc<OnceCell<rustls::Error>>);
+
+impl TlsEnd {
+    /// The error, as the socket reported it; `None` where it was none of TLS.
+    pub(crate) fn error(&self) -> Option<io::Error> {
+        self.0.get().cloned().map(tls::failure)
+    }
+
+    fn note(&self, error: &io::Error) {
+        if let Some(why) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+            // The first one ended it.
+            self.0.set(why.clone()).ok();
+        }
+    }
+}
+
+/// Whether it says of a send that the other side takes no more.
+pub(crate) fn is_broken(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
 /// A transport that `h2` and its owner share, with what passed through.
 #[derive(Debug)]
 pub(crate) struct Wire<T>(Rc<RefCell<Metered<T>>>);
@@ -29,6 +56,28 @@ pub(crate) struct Metered<T> {
     /// When something came last, and when the socket took something.
     pub(crate) received_ns: u64,
     pub(crate) sent_ns: u64,
+    pub(crate) tls_end: TlsEnd,
+}
+
+impl<T: Transport> Metered<T> {
+    /// Why nothing more could be sent: who ends a connection may have said why before. `h2` would read nothing of it any more.
+    fn reason(&mut self, error: io::Error) -> io::Error {
+        self.tls_end.note(&error);
+        if is_broken(&error) {
+            let mut piece = [0; 4096];
+            for _ in 0..READS_MAX {
+                match self.transport.recv(&mut piece) {
+                    Ok(bytes) if bytes > 0 => {}
+                    Ok(_) => break,
+                    Err(why) => {
+                        self.tls_end.note(&why);
+                        break;
+                    }
+                }
+            }
+        }
+        self.tls_end.error().unwrap_or(error)
+    }
 }
 
 impl<T> Wire<T> {
@@ -40,6 +89,7 @@ impl<T> Wire<T> {
             bytes_out: 0,
             received_ns: now_ns,
             sent_ns: now_ns,
+            tls_end: TlsEnd::default(),
         })))
     }
 
@@ -81,6 +131,7 @@ impl<T: Transport> AsyncRead for Wire<T> {
             metered.received_ns = monotonic_ns();
             buffer.advance(bytes);
         }
+        received.as_ref().err().inspect(|why| metered.tls_end.note(why));
         pending_if_blocked(received.map(drop))
     }
 }
@@ -93,7 +144,7 @@ impl<T: Transport> AsyncWrite for Wire<T> {
             metered.bytes_out += bytes as u64;
             metered.sent_ns = monotonic_ns();
         }
-        pending_if_blocked(sent)
+        pending_if_blocked(sent.map_err(|error| metered.reason(error)))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -103,5 +154,34 @@ impl<T: Transport> AsyncWrite for Wire<T> {
     /// The socket is closed with its owner.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::AlertDescription;
+    use std::task::Waker;
+
+    /// Takes nothing more; its last word came before.
+    struct Refused;
+
+    impl Transport for Refused {
+        fn recv(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(tls::failure(rustls::Error::AlertReceived(AlertDescription::CertificateRequired)))
+        }
+
+        fn send(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+    }
+
+    #[test]
+    fn why_nothing_more_is_taken_is_read() {
+        let mut wire = Wire::new(Refused);
+        let sent = Pin::new(&mut wire).poll_write(&mut Context::from_waker(Waker::noop()), b"PRI");
+        let Poll::Ready(Err(why)) = sent else { panic!("{sent:?}") };
+        assert!(why.to_string().contains("CertificateRequired"), "{why}");
+        assert!(wire.metered().tls_end.error().is_some());
     }
 }

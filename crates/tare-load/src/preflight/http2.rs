@@ -4,7 +4,7 @@ use super::connection::{Connection, left};
 use super::redirect::Location;
 use crate::endpoint::Endpoint;
 use crate::error::LoadError;
-use crate::http2::{Asks, Failure, Link, Sent, Transport, Wire};
+use crate::http2::{Asks, Failure, Link, Sent, Transport, Wire, is_broken};
 use crate::request::First;
 use std::io;
 use std::task::{Context, Poll, Waker};
@@ -32,7 +32,10 @@ impl Transport for Blocking {
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.connection.set_timeout(left(self.deadline))?;
-        self.connection.write(bytes)
+        let sent = self.connection.write(bytes);
+        // Who takes no more may have said why: nothing further comes, so that reading it does not wait.
+        self.may_wait |= sent.as_ref().is_err_and(is_broken);
+        sent
     }
 }
 
@@ -44,8 +47,8 @@ pub(super) fn ask(
     deadline: &mut Instant,
     location: &mut Location,
 ) -> Result<(Answer, Option<Connection>), LoadError> {
-    let no_answer =
-        |why: io::ErrorKind| LoadError::NoAnswer { address: endpoint.to_string(), why: why.into() };
+    let silent = |why: io::Error| LoadError::NoAnswer { address: endpoint.to_string(), why };
+    let no_answer = |why: io::ErrorKind| silent(why.into());
     let mut cx = Context::from_waker(Waker::noop());
     let patience = left(*deadline);
     let wire = Wire::new(Blocking { connection, deadline: *deadline, may_wait: false });
@@ -53,10 +56,16 @@ pub(super) fn ask(
     while link.greet(&mut cx).map_err(|why| LoadError::refused(endpoint, why))?.is_pending() {
         wait(&link, *deadline).map_err(no_answer)?;
     }
+    // What TLS says is the reason, as by HTTP/1.
+    let tls_end = link.tls_end();
+    let ended = |why: io::Error| match tls_end.error() {
+        Some(why) => LoadError::refused(endpoint, why),
+        None => silent(why),
+    };
     let mut asks = Asks::new(tls, request.upload.clone());
     let asked = asks.of(&request.bytes).ok_or_else(|| no_answer(io::ErrorKind::InvalidInput))?;
     let Sent::Under(mut exchange) = link.send(asked, &mut cx) else {
-        return Err(no_answer(io::ErrorKind::NotConnected));
+        return Err(ended(io::ErrorKind::NotConnected.into()));
     };
     let answer = loop {
         let over = link.advance(&mut cx).is_ready();
@@ -64,15 +73,14 @@ pub(super) fn ask(
             Poll::Ready(Ok(answer)) => break answer,
             Poll::Ready(Err(Failure::Untouched)) => return Err(no_answer(io::ErrorKind::ConnectionAborted)),
             Poll::Ready(Err(Failure::Lost(fault))) => {
-                let why = io::Error::other(fault.to_string());
-                return Err(LoadError::NoAnswer { address: endpoint.to_string(), why });
+                return Err(ended(io::Error::other(fault.to_string())));
             }
             // What left is to be sent before anything is waited for.
             Poll::Pending if exchange.went_on() && !over => {
                 *deadline = Instant::now() + patience;
                 link.wire().metered().transport.deadline = *deadline;
             }
-            Poll::Pending if over => return Err(no_answer(io::ErrorKind::UnexpectedEof)),
+            Poll::Pending if over => return Err(ended(io::ErrorKind::UnexpectedEof.into())),
             Poll::Pending => wait(&link, *deadline).map_err(no_answer)?,
         }
     };

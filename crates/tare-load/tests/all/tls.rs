@@ -10,6 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tare_load::{ClientCertificate, Generator, LoadError, LoadSpec, Target, Trust, preflight};
 use tare_model::load::TlsCertificate;
+#[cfg(feature = "http2")]
+use tare_model::trial::ErrorKind;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -199,8 +201,10 @@ fn a_client_certificate_is_shown_to_a_server_that_asks() {
         config.alpn_protocols = vec![b"h2".to_vec()];
         let mut spec = self::spec(&format!("https://{}/", serve(config)), Trust::System);
         spec.protocol = tare_load::Protocol::Http2;
-        let error = preflight(&spec, PATIENCE).unwrap_err();
-        assert!(matches!(error, LoadError::TlsRefused { .. }), "{error}");
+        for error in [preflight(&spec, PATIENCE).unwrap_err(), Generator::start(&spec).unwrap_err()] {
+            assert!(matches!(error, LoadError::TlsRefused { .. }), "{error}");
+            assert!(error.to_string().contains("CertificateRequired"), "{error}");
+        }
     }
 
     let stranger = ClientCertificate { key: mine(&issuer).key, ..mine(&clients) };
@@ -208,6 +212,87 @@ fn a_client_certificate_is_shown_to_a_server_that_asks() {
     let error = Generator::start(&spec).unwrap_err();
     assert!(matches!(error, LoadError::TlsFiles(_)), "{error}");
     assert!(error.to_string().contains("me.key"), "{error}");
+}
+
+/// Wants a certificate of whoever comes after the first client.
+#[cfg(feature = "http2")]
+#[derive(Debug)]
+struct FromTheSecondOn {
+    verifier: Arc<dyn rustls::server::danger::ClientCertVerifier>,
+    seen: std::sync::atomic::AtomicUsize,
+}
+
+#[cfg(feature = "http2")]
+impl rustls::server::danger::ClientCertVerifier for FromTheSecondOn {
+    fn client_auth_mandatory(&self) -> bool {
+        self.seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst) > 0
+    }
+
+    fn root_hint_subjects(&self) -> &[rustls::DistinguishedName] {
+        self.verifier.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        certificate: &rustls::pki_types::CertificateDer<'_>,
+        chain: &[rustls::pki_types::CertificateDer<'_>],
+        now: rustls::pki_types::UnixTime,
+    ) -> Result<rustls::server::danger::ClientCertVerified, rustls::Error> {
+        self.verifier.verify_client_cert(certificate, chain, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &rustls::pki_types::CertificateDer<'_>,
+        signed: &rustls::DigitallySignedStruct,
+    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
+        self.verifier.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &rustls::pki_types::CertificateDer<'_>,
+        signed: &rustls::DigitallySignedStruct,
+    ) -> Result<rustls::client::danger::HandshakeSignatureValid, rustls::Error> {
+        self.verifier.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<rustls::SignatureScheme> {
+        self.verifier.supported_verify_schemes()
+    }
+}
+
+#[cfg(feature = "http2")]
+#[test]
+fn connections_of_http2_that_a_server_refuses_underway_have_its_reason() {
+    let (issuer, clients) = (Issuer::new(), Issuer::new());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut roots = RootCertStore::empty();
+    roots.add(clients.made.certificate.der().clone()).unwrap();
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build().unwrap();
+    let verifier = Arc::new(FromTheSecondOn { verifier, seen: 0.into() });
+    let made = issuer.issue("127.0.0.1", |_| {});
+    let key = PrivateKeyDer::try_from(made.key.serialize_der()).unwrap();
+    let builder =
+        ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let mut config = builder
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(vec![made.certificate.der().clone()], key)
+        .unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let server = crate::http2_server::Server::start_with(Some(Arc::new(config)), None, |_| {
+        crate::http2_server::Act::Body(b"hello", Some(5))
+    });
+    let mut spec = spec(&format!("https://{}/", server.address), Trust::System);
+    (spec.protocol, spec.requests_max, spec.route.tls.resume) = (tare_load::Protocol::Http2, None, false);
+    let sample = sample(&spec, 1, 1);
+    let kinds: Vec<ErrorKind> = sample.errors.keys().copied().collect();
+    assert_eq!(kinds, [ErrorKind::Tls], "{:?}", sample.errors);
+    let reasons: Vec<String> = sample.detail.unwrap().said.reasons[&ErrorKind::Tls].keys().cloned().collect();
+    assert_eq!(reasons, ["the server wants a client certificate"]);
 }
 
 #[test]
