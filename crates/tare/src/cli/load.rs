@@ -60,6 +60,12 @@ pub struct LoadArgs {
     /// wrk's Lua script, to learn what does its work here.
     #[arg(short = 's', long, hide = true, value_name = "FILE")]
     pub script: Option<PathBuf>,
+    /// As of `tare run`, to learn why not here.
+    #[arg(long, hide = true, value_name = "SHARE")]
+    pub precision: Option<String>,
+    /// The same.
+    #[arg(long, hide = true, value_name = "TIME")]
+    pub budget: Option<String>,
     /// No progress on standard error.
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,

@@ -24,11 +24,8 @@ const SHARE_MIN: f64 = 0.99;
 
 /// Makes load, prints what came back.
 pub fn load(args: &LoadArgs, style: Style) -> Ended {
-    if args.script.is_some() {
-        return Err(Failure::usage(anyhow::anyhow!(
-            "there are no scripts (hint: --template, --csv and --capture vary requests, --mix and --request-file choose \
-             them, --expect-body and its like look at the answers)"
-        )));
+    if let Some(why) = not_here(args) {
+        return Err(Failure::usage(anyhow::anyhow!(why)));
     }
     for path in [&args.hdr, &args.series].into_iter().flatten() {
         super::check_writable(path)?;
@@ -55,6 +52,26 @@ pub fn load(args: &LoadArgs, style: Style) -> Ended {
     emit(args, &run, &outcome, style)?;
     end?;
     judge(&args.fail_if, &outcome)
+}
+
+/// Why an option that another program or another command has is none of this one, and what does its work.
+fn not_here(args: &LoadArgs) -> Option<&'static str> {
+    let of_trials = args.precision.is_some() || args.budget.is_some();
+    match args.script {
+        Some(_) => Some(
+            "there are no scripts (hint: --template, --csv and --capture vary requests, --mix and --request-file choose \
+             them, --expect-body and its like look at the answers)",
+        ),
+        None if of_trials && args.traffic.steps.is_some() => Some(
+            "--precision and --budget are for one figure of several trials; tare load makes one run, and each stage of --steps \
+             has figures of its own (hint: give each stage its time, as 1k:5s; 'tare run --steps' drives them --trials times)",
+        ),
+        None if of_trials => Some(
+            "--precision and --budget are for one figure of several trials; tare load makes one run (hint: give its length with \
+             --duration; 'tare run' makes trials until the figure is that precise, or the time is over)",
+        ),
+        None => None,
+    }
 }
 
 /// What the user gave bounds for counts first: a load that is beyond them failed, valid or not.
@@ -120,4 +137,31 @@ fn emit(args: &LoadArgs, run: &LoadRun, outcome: &LoadOutcome, style: Style) -> 
         false => tare_report::load::terminal(outcome, args.latency, style),
     };
     terminal::print(&text).map_err(Failure::underway)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Args, FromArgMatches};
+
+    #[test]
+    fn options_of_others_say_what_does_their_work() {
+        let why = |words: &[&str]| {
+            let command = LoadArgs::augment_args(clap::Command::new("load").no_binary_name(true));
+            let matches = command.try_get_matches_from([words, &["http://h/"]].concat()).unwrap();
+            not_here(&LoadArgs::from_arg_matches(&matches).unwrap())
+        };
+        assert_eq!(why(&[]), None);
+        for (words, named) in [
+            (&["-s", "x.lua"][..], &["--template"][..]),
+            (&["--precision", "1%"], &["one run", "--duration", "tare run"]),
+            (
+                &["--budget", "9s", "--steps", "1k:1s"],
+                &["each stage of --steps has figures of its own", "--trials"],
+            ),
+        ] {
+            let why = why(words).unwrap();
+            assert!(named.iter().all(|word| why.contains(word)) && why.contains("hint: "), "{why}");
+        }
+    }
 }

@@ -81,6 +81,7 @@ fn is_refused_in_one_line() {
         (vec!["load", "-q", "--http2", "-H", "Host: a b", &refusing], "Host"),
         (vec!["load", "-q", "-d", "1s", "-w", "1s", &refusing], "warm-up"),
         (vec!["load", "-q", "--steps", "1k", &refusing], "stage"),
+        (vec!["load", "-q", "--steps", "1k:1s", "--budget", "9s", &refusing], "figures of its own"),
         (vec!["load", "-q", "-R", "1k", "--think", "1s", &refusing], "--think"),
         (vec!["load", "-q", "-H", "no colon", &refusing], "header"),
         (vec!["load", "-q", "-m", "GE T", &refusing], "method"),
