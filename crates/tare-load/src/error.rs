@@ -127,7 +127,7 @@ pub enum LoadError {
         /// What is missing.
         why: RingError,
     },
-    /// The user had enough before any connection was open.
+    /// The user had enough before the load began.
     #[error("interrupted while the connections were opened")]
     Interrupted,
     /// A thread, or what it waits with, could not be made; or it ended by itself.

@@ -64,7 +64,7 @@ impl Generator {
         Generator::start_unless(spec, &AtomicBool::new(false))
     }
 
-    /// As [`Generator::start`], unless the user has had enough while the connections open.
+    /// As [`Generator::start`], unless the user has had enough while the host is looked up or the connections open.
     ///
     /// # Errors
     /// As there, and [`LoadError::Interrupted`] soon after `interrupt` is set.
@@ -72,7 +72,7 @@ impl Generator {
         let program = Arc::new(spec.compile()?);
         let limit = process::raise_open_files_limit().map_err(|why| LoadError::Thread { why })?;
         let table = Table::of(spec, limit)?;
-        let way = Arc::new(Way::find(spec)?);
+        let way = Arc::new(Way::find_unless(spec, interrupt)?);
         let spec = Arc::new(spec.clone());
         let quotas = spec.requests_max.map(|max| Arc::new(AtomicU64::new(max)));
         let (settled, reports) = mpsc::channel();

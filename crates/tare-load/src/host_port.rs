@@ -106,6 +106,11 @@ impl HostPort {
         self.port
     }
 
+    /// Whether the resolver has to be asked for its addresses, which may take it half a minute.
+    pub(crate) fn is_name(&self) -> bool {
+        matches!(self.host, Host::Name(_))
+    }
+
     /// The addresses of the host, in the resolver's order, at least one. Asks the resolver for names.
     ///
     /// # Errors
