@@ -5,6 +5,7 @@ use crate::error::LabError;
 use crate::progress::{Event, Progress};
 use crate::records;
 use crate::written::Written;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -311,7 +312,13 @@ pub struct Held {
 }
 
 /// Finds out before anything is started that a record cannot be written there. Leaves no file behind.
-fn check_writable(path: &std::path::Path) -> Result<(), LabError> {
+fn check_writable(path: &Path) -> Result<(), LabError> {
+    // To open one waits for its reader, perhaps for ever.
+    if std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
+        let what =
+            format!("cannot write {}: it is a pipe, and results are written more than once", path.display());
+        return Err(LabError::usage(what, "name a file with -o"));
+    }
     let existed = path.exists();
     std::fs::OpenOptions::new().append(true).create(true).open(path).map_err(|error| {
         LabError::usage(format!("cannot write {}: {error}", path.display()), "name another file with -o")
@@ -320,4 +327,21 @@ fn check_writable(path: &std::path::Path) -> Result<(), LabError> {
         std::fs::remove_file(path).ok();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody is at its other end: to open it would wait for ever.
+    #[test]
+    fn a_record_is_no_pipe() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+        assert!(made.success());
+        let text = check_writable(&pipe).expect_err("a pipe").to_string();
+        assert!(text.contains("is a pipe") && text.contains("hint: "), "{text}");
+        assert!(check_writable(&folder.path().join("record")).is_ok());
+    }
 }

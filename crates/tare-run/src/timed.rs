@@ -8,6 +8,7 @@ use crate::subjects::program::find_program;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -54,6 +55,12 @@ impl Input {
     pub fn of(given: Option<&str>) -> Result<Input, LabError> {
         let Some(given) = given else { return Ok(Input::Nothing) };
         let path = PathBuf::from(given);
+        if std::fs::metadata(&path).is_ok_and(|metadata| metadata.file_type().is_fifo()) {
+            return Err(LabError::usage(
+                format!("--input: '{given}' is a pipe, and each run is to read it from its beginning"),
+                "write what it has to a file first",
+            ));
+        }
         if path.exists() {
             File::open(&path).map_err(|error| {
                 LabError::usage(
@@ -304,4 +311,21 @@ fn streams(timed: &Timed<'_>) -> io::Result<([File; 3], Arc<Mutex<Tail>>)> {
 
 fn wants_terminal(timed: &Timed<'_>) -> LabError {
     crate::process::wants_terminal(&format!("'{}'", timed.words.join(" ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody is at its other end: to open it would wait for ever.
+    #[test]
+    fn what_runs_read_is_no_pipe() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+        assert!(made.success());
+        let text = Input::of(pipe.to_str()).map(drop).expect_err("a pipe").to_string();
+        assert!(text.contains("is a pipe") && text.contains("hint: "), "{text}");
+        assert!(matches!(Input::of(Some("/dev/null")), Ok(Input::File(_))));
+    }
 }
