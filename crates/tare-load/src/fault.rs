@@ -83,6 +83,9 @@ impl Fault {
             io::ErrorKind::ConnectionRefused => "refused",
             io::ErrorKind::ConnectionReset => RESET,
             io::ErrorKind::TimedOut => "not answered in time",
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
+                "closed before it could be used"
+            }
             io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "unreachable",
             _ => "",
         };
@@ -138,6 +141,8 @@ mod tests {
         for fault in [Fault::broken(&wanted), Fault::unopened(&wanted).unwrap()] {
             assert_eq!(fault.to_string(), "tls: the server wants a client certificate");
         }
+        let ended = io::Error::new(io::ErrorKind::UnexpectedEof, "in the handshake");
+        assert_eq!(Fault::unopened(&ended).unwrap().to_string(), "connect: closed before it could be used");
         let other = of(rustls::Error::AlertReceived(AlertDescription::DecodeError));
         assert_eq!(Fault::broken(&other).why, "the server sent an alert");
     }

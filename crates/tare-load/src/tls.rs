@@ -100,7 +100,7 @@ impl Tls {
         self.flush(socket)?;
         while self.connection.is_handshaking() {
             match self.take_in(socket) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(0) => return Err(unfinished()),
                 Ok(_) => self.flush(socket)?,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error),
@@ -162,6 +162,11 @@ impl Tls {
         self.connection.process_new_packets().map_err(failure)?;
         Ok(read)
     }
+}
+
+/// The server closed the connection instead of going on with the handshake.
+pub(crate) fn unfinished() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it during the TLS handshake")
 }
 
 /// What went wrong with TLS, as sockets report it.

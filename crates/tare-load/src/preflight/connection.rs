@@ -118,7 +118,7 @@ fn shake_hands(client: &mut ClientConnection, socket: &mut Socket, deadline: Ins
         socket.set_timeout(left(deadline))?;
         let moved = if client.wants_write() { client.write_tls(socket) } else { client.read_tls(socket) };
         match moved {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(0) => return Err(tls::unfinished()),
             Err(why) if why.kind() != io::ErrorKind::Interrupted => return Err(why),
             _ => {}
         }

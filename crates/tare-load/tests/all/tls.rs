@@ -307,6 +307,22 @@ fn who_takes_connections_and_says_nothing_gives_no_answer() {
 }
 
 #[test]
+fn who_closes_during_the_handshake_is_said_to() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for tcp in listener.incoming() {
+            // Once the hello is read, closing sends an end and no reset.
+            std::io::Read::read(&mut tcp.unwrap(), &mut [0; 4096]).unwrap();
+        }
+    });
+    let spec = spec(&url, Trust::System);
+    for error in [preflight(&spec, PATIENCE).unwrap_err(), Generator::start(&spec).unwrap_err()] {
+        assert!(error.to_string().contains("closed it during the TLS handshake"), "{error}");
+    }
+}
+
+#[test]
 fn a_unix_socket_carries_tls_too() {
     let issuer = Issuer::new();
     let config = Arc::new(config(&issuer.issue("whoever.test", |_| {}), None));
