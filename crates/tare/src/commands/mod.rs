@@ -25,10 +25,18 @@ use crate::cli::output::OutputArgs;
 use crate::failure::Failure;
 use crate::terminal;
 use anyhow::Context;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
 use tare_model::Record;
 use tare_model::outcome::Outcome;
 use tare_report::Style;
+
+/// Longest that is waited for who reads a pipe that the user named.
+const READ_WITHIN: Duration = Duration::from_secs(5);
 
 /// Where tare keeps the journals of what must be undone.
 pub fn state_dir() -> Result<PathBuf, Failure> {
@@ -95,14 +103,17 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
     if path == Path::new("-") {
         return terminal::print(text).map_err(Failure::underway);
     }
-    std::fs::write(path, text)
-        .with_context(|| format!("cannot write {}", path.display()))
-        .map_err(Failure::usage)
+    let written = match is_pipe(path) {
+        true => open_pipe(path, READ_WITHIN).and_then(|mut pipe| pipe.write_all(text.as_bytes())),
+        false => std::fs::write(path, text),
+    };
+    written.with_context(|| format!("cannot write {}", path.display())).map_err(Failure::usage)
 }
 
 /// Finds out before anything is started that a file cannot be written. Leaves no file behind.
 pub fn check_writable(path: &Path) -> Result<(), Failure> {
-    if path == Path::new("-") {
+    // A pipe's reader would take the end of this look for the end of all.
+    if path == Path::new("-") || is_pipe(path) {
         return Ok(());
     }
     let existed = path.exists();
@@ -118,8 +129,52 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+fn is_pipe(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_fifo())
+}
+
+/// Opens a pipe for writing, which waits for its reader. A thread that still waits when the time is over ends with this process.
+fn open_pipe(path: &Path, longest: Duration) -> io::Result<File> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let path = path.to_path_buf();
+    let open = move || drop(sender.send(File::create(path)));
+    std::thread::Builder::new().name("tare-pipe".into()).spawn(open)?;
+    receiver.recv_timeout(longest).unwrap_or_else(|_| {
+        let why = format!(
+            "it is a pipe, and nobody reads it (waited {} s; hint: start its reader first, or name a file)",
+            longest.as_secs_f64()
+        );
+        Err(io::Error::new(io::ErrorKind::TimedOut, why))
+    })
+}
+
 /// Whether both names lead to one file.
 fn same_file(a: &Path, b: &Path) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     real(a).is_some() && real(a) == real(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_has_a_reader_or_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        // Neither waits.
+        assert!(check_writable(&pipe).is_ok());
+        let why = open_pipe(&pipe, Duration::from_millis(1)).unwrap_err().to_string();
+        assert!(why.contains("nobody reads it") && why.contains("hint: "), "{why}");
+        // Whoever still waits for a reader has one now, who reads nothing.
+        drop(File::options().read(true).write(true).open(&pipe).unwrap());
+        let read = folder.path().join("read");
+        assert!(std::process::Command::new("mkfifo").arg(&read).status().unwrap().success());
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| std::fs::read_to_string(&read).unwrap());
+            assert!(check_writable(&read).is_ok() && write(&read, "figures").is_ok());
+            assert_eq!(reader.join().unwrap(), "figures");
+        });
+    }
 }
