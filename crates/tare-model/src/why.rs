@@ -19,7 +19,12 @@ pub struct Why {
     pub b: Run,
     /// Rate of requests, or of runs of a program (so that more is better in both).
     pub rate: Reading<Change>,
-    /// What the programs would do with nothing in the way; intervals out of each run's own.
+    /// The same without what the machine did to every program (the parts `clock` and `interference`); absent unless both runs were
+    /// loaded interleaved with the reference server, and the asked load of both is at saturation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interference_corrected: Option<Corrected>,
+    /// What the programs would do with nothing in the way. Where both were loaded interleaved with the reference server: in units of
+    /// it, by the part `cost`; else intervals are out of each run's own.
     pub net: Reading<Change>,
     /// The difference of the rates, in parts that sum to [`Change::ln`], largest first.
     pub parts: Reading<Vec<Part>>,
@@ -77,10 +82,20 @@ pub struct Change {
     pub ci95: Option<[f64; 2]>,
 }
 
+/// A difference of rates of which a part is taken out.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Corrected {
+    /// ln of the ratio that is left.
+    pub ln: f64,
+    /// 95 % interval of `ln`, which holds together with those of the rate and of all parts; `null` when a run has one trial.
+    pub ci95: Option<[f64; 2]>,
+}
+
 /// A part of ln(rate of B / rate of A).
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Part {
-    /// `cost`, `clock`, `instructions`, `ipc`, `entitlement`, `busy`, `unexplained`, or the name of a loss (`throttled` …).
+    /// `cost`, `interference`, `underload`, `clock`, `instructions`, `ipc`, `entitlement`, `busy`, `unexplained`, or the name of a loss
+    /// (`throttled` …).
     pub id: String,
     /// Positive where it made B faster.
     pub ln: f64,
@@ -90,7 +105,8 @@ pub struct Part {
     pub from: f64,
     /// In B.
     pub to: f64,
-    /// `CPUs`, `Hz`, `cycles`, `s`, `instructions`, `instructions per cycle`.
+    /// `CPUs`, `Hz`, `cycles`, `s`, `instructions`, `instructions per cycle`; `×`: times what a request of the reference server takes
+    /// (`cost`), or times what one takes at saturation (`underload`).
     pub unit: String,
 }
 

@@ -24,6 +24,18 @@ impl Jackknife {
         se.is_finite().then_some(Jackknife { value, se, df })
     }
 
+    /// Another statistic with this one's error added to its own, both independent: squares add up, and the degrees of freedom are
+    /// Welch's and Satterthwaite's.
+    pub fn added_to(&self, other: Jackknife) -> Jackknife {
+        let (one, more) = (self.se * self.se, other.se * other.se);
+        let both = one + more;
+        if both <= 0.0 {
+            return other;
+        }
+        let df = 1.0 / ((one / both).powi(2) / self.df + (more / both).powi(2) / other.df);
+        Jackknife { value: other.value, se: both.sqrt(), df }
+    }
+
     /// The 95 % interval, by Student's t.
     pub fn ci95(&self) -> Option<Interval> {
         Interval::around(self.value, self.se, self.df)

@@ -54,6 +54,8 @@ pub(crate) struct Against {
     /// Net of a CPU over the reference's of one.
     pub ratio: f64,
     pub ratio_ci95: Option<Interval>,
+    /// ln of the ratio as the blocks spread it; `None`: there is one block.
+    pub ratio_ln: Option<Jackknife>,
     /// CPU seconds of a request of the reference.
     pub cost_s: f64,
     /// Whether net and its cost part have the interference taken out.
@@ -169,6 +171,7 @@ pub(crate) fn estimate_net(
     let against = ratio.zip(evidence.reference_cost_s(None)).map(|(ratio, cost_s)| Against {
         ratio,
         ratio_ci95: ci(RATIO, true).and_then(|interval| interval.map(f64::exp)),
+        ratio_ln: timeline.spread.as_ref().and_then(|spread| spread.get(RATIO)).copied(),
         cost_s,
         corrected: timeline.corrected,
         level: evidence.level.filter(|_| timeline.corrected),

@@ -34,3 +34,4 @@ mod support;
 mod switches;
 mod whole;
 mod why;
+mod why_beside_reference;

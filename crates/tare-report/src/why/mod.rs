@@ -6,11 +6,11 @@ mod story;
 mod table;
 
 use crate::block::{Block, Text, Tone};
-use crate::format::{joined, logarithm, percent, with_unit};
+use crate::format::{count, joined, logarithm, percent, with_unit};
 use crate::sections::{Part, Source, warnings::note};
 use crate::{Style, render, words};
 use tare_model::outcome::{Gross, Outcome};
-use tare_model::why::{Change, Run, Why};
+use tare_model::why::{Change, Part as WhyPart, Run, Why};
 use tare_model::{Reading, Record};
 
 /// Why two runs differ, for a terminal: how much, which part of it is what, and what else was not the same.
@@ -87,38 +87,77 @@ fn headline(why: &Why) -> Text {
             return Text::new(format!("The two cannot be compared: {not_applicable}."), Tone::Warn);
         }
     };
-    let change = changed(rate.ln);
     let figures = format!("{} after {}", with_unit(rate.to, &rate.unit), with_unit(rate.from, &rate.unit));
-    let certain = |ci: Option<[f64; 2]>| ci.is_some_and(|[low, high]| low > 0.0 || high < 0.0);
-    let largest = why.parts.value().and_then(|parts| parts.first());
-    match (rate.ci95, largest) {
-        (Some(_), _) if !certain(rate.ci95) => {
-            let moved = why.parts.value().into_iter().flatten().filter(|part| certain(part.ci95));
-            match moved.max_by(|one, other| one.ln.abs().total_cmp(&other.ln.abs())) {
-                Some(part) => Text::new(
-                    format!(
-                        "B is {change} ({figures}), which trials alone may differ by; but its {} ({}) did change: {} ln.",
-                        part.id,
-                        table::meaning(&part.id),
-                        logarithm(part.ln)
-                    ),
-                    Tone::Warn,
-                ),
-                None => Text::new(
-                    format!(
-                        "No difference beyond what trials differ by: B is {change} ({figures}); and none in any part of it."
-                    ),
-                    Tone::Good,
-                ),
-            }
+    let measured = format!("B is {} ({figures})", changed(rate.ln));
+    let corrected = why.interference_corrected.and_then(|corrected| Some((corrected.ln, corrected.ci95?)));
+    let all = || why.parts.value().into_iter().flatten();
+    let programs = || all().filter(|part| !table::is_of_machine(&part.id));
+    match (corrected, rate.ci95) {
+        (Some((ln, ci95)), _) if is_clear(ci95) => {
+            let text = format!(
+                "B is {} without the machine's interference{}. As measured it is {} ({figures}).",
+                changed(ln),
+                mostly(programs(), ln),
+                changed(rate.ln)
+            );
+            Text::new(text, tone(ln))
         }
-        (_, Some(part)) if rate.ln != 0.0 => {
-            let share = percent(part.ln / rate.ln);
-            let what = table::meaning(&part.id);
-            let tone = if rate.ln < 0.0 { Tone::Warn } else { Tone::Good };
-            Text::new(format!("B is {change} ({figures}): {share} of it is {} ({what}).", part.id), tone)
+        (Some((_, ci95)), Some(of_rate)) if is_clear(of_rate) => {
+            let text = format!(
+                "{measured}; without the machine's interference no difference is shown ({}).",
+                table::interval(Some(ci95))
+            );
+            Text::new(text, tone(rate.ln))
         }
-        _ => Text::new(format!("B is {change} ({figures})."), Tone::Strong),
+        (_, Some(of_rate)) if !is_clear(of_rate) => no_difference(&measured, corrected, all()),
+        _ if rate.ln == 0.0 => Text::new(format!("{measured}."), Tone::Strong),
+        _ => Text::new(format!("{measured}{}.", mostly(all(), rate.ln)), tone(rate.ln)),
+    }
+}
+
+/// Whether 0 is not in it.
+fn is_clear([low, high]: [f64; 2]) -> bool {
+    low > 0.0 || high < 0.0
+}
+
+fn tone(ln: f64) -> Tone {
+    if ln < 0.0 { Tone::Warn } else { Tone::Good }
+}
+
+/// The largest part, and its share of the whole.
+fn mostly<'p>(parts: impl Iterator<Item = &'p WhyPart>, whole_ln: f64) -> String {
+    let largest = parts.max_by(|one, other| one.ln.abs().total_cmp(&other.ln.abs()));
+    let said = |part: &WhyPart| {
+        format!(": {} of it is {} ({})", percent(part.ln / whole_ln), part.id, table::meaning(&part.id))
+    };
+    largest.map(said).unwrap_or_default()
+}
+
+/// Where the rates are not shown to differ: a part may be.
+fn no_difference<'p>(
+    measured: &str,
+    corrected: Option<(f64, [f64; 2])>,
+    parts: impl Iterator<Item = &'p WhyPart>,
+) -> Text {
+    let without = corrected.map(|(ln, ci95)| {
+        format!(", {} without the machine's interference ({})", changed(ln), table::interval(Some(ci95)))
+    });
+    let measured = format!("{measured}{}", without.unwrap_or_default());
+    let moved = parts.filter(|part| part.ci95.is_some_and(is_clear));
+    match moved.max_by(|one, other| one.ln.abs().total_cmp(&other.ln.abs())) {
+        Some(part) => Text::new(
+            format!(
+                "{measured}, which trials alone may differ by; but its {} ({}) did change: {} ln.",
+                part.id,
+                table::meaning(&part.id),
+                logarithm(part.ln)
+            ),
+            Tone::Warn,
+        ),
+        None => Text::new(
+            format!("No difference beyond what trials differ by: {measured}; and none in any part of it."),
+            Tone::Good,
+        ),
     }
 }
 
@@ -140,8 +179,12 @@ fn net(net: &Reading<Change>, a: &Run, b: &Run) -> String {
         }
         Reading::NotApplicable { not_applicable } => return format!("No net figure: {not_applicable}."),
     };
-    let figures =
-        format!("{} after {}", with_unit(change.to, &change.unit), with_unit(change.from, &change.unit));
+    let figures = match change.unit.starts_with("of ") {
+        true => format!("{} after {} {}", count(change.to), count(change.from), change.unit),
+        false => {
+            format!("{} after {}", with_unit(change.to, &change.unit), with_unit(change.from, &change.unit))
+        }
+    };
     let clock = |run: &Run| match &run.net {
         tare_model::outcome::NetOrMissing::Net(net) => net.ref_clock_hz,
         tare_model::outcome::NetOrMissing::Missing(_) => None,

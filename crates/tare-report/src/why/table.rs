@@ -15,6 +15,8 @@ const BAR_CHARS: f64 = 24.0;
 pub(super) fn meaning(id: &str) -> &'static str {
     match id {
         "cost" => "what a request takes of a CPU",
+        "interference" => "what the machine did to every program",
+        "underload" => "a request takes more where there is less to do",
         "clock" => "how fast its CPUs ran",
         "instructions" => "instructions of a request",
         "ipc" => "instructions in a cycle",
@@ -36,6 +38,11 @@ pub(super) fn meaning(id: &str) -> &'static str {
         "fault" => "waited for a page",
         _ => "lost",
     }
+}
+
+/// Whether it is what the machine did to every program.
+pub(super) fn is_of_machine(id: &str) -> bool {
+    matches!(id, "clock" | "interference")
 }
 
 /// Table and waterfall.
@@ -142,6 +149,8 @@ fn total(rate: &Change) -> Row {
 fn figure(value: f64, unit: &str) -> String {
     match unit {
         "CPUs" => format!("{} CPUs", crate::format::ratio(value)),
+        // Of a request of the reference server.
+        "×" => format!("{} ×", crate::format::ratio(value)),
         _ => with_unit(value, unit),
     }
 }
@@ -151,7 +160,7 @@ fn signed(ln: f64) -> String {
     if ln > 0.0 && text.chars().any(|c| ('1'..='9').contains(&c)) { format!("+{text}") } else { text }
 }
 
-fn interval(ci95: Option<[f64; 2]>) -> String {
+pub(super) fn interval(ci95: Option<[f64; 2]>) -> String {
     ci95.map(|[low, high]| format!("{}…{}", signed(low), signed(high))).unwrap_or_default()
 }
 

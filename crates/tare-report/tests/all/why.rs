@@ -1,7 +1,7 @@
 //! What `tare why` prints, as snapshots.
 
 use tare_model::outcome::{Cause, Estimate, Gross, Net, NetOrMissing, TareCause, Warning};
-use tare_model::why::{Change, Difference, FrameChange, Kind, Part, Run, SCHEMA, TareChange, Why};
+use tare_model::why::{Change, Corrected, Difference, FrameChange, Kind, Part, Run, SCHEMA, TareChange, Why};
 use tare_model::{Missing, Reading};
 use tare_report::{Style, why};
 
@@ -56,6 +56,7 @@ fn throttled() -> Why {
         a: run("before.tare", 168_000.0, Cause::ServerCpuBound),
         b: run("after.tare", 83_000.0, Cause::CpuQuotaThrottled),
         rate: change(168_000.0, 83_000.0, 0.02),
+        interference_corrected: None,
         net: change(171_000.0, 170_000.0, 0.02),
         parts: Reading::Measured(vec![
             part("throttled", -0.69, 0.02, 0.0, 0.49, "CPUs"),
@@ -91,6 +92,41 @@ fn throttled() -> Why {
 fn two_runs() {
     insta::assert_snapshot!("why-two", why::terminal(&throttled(), style(120, true)));
     insta::assert_snapshot!("why-two-narrow", why::terminal(&throttled(), style(60, false)));
+}
+
+/// Two that were loaded interleaved with the reference server, at saturation: how far they differ as measured, by the machine, and by
+/// the program's cost.
+fn beside_reference(machine_ln: f64, cost_ln: f64) -> Why {
+    let ln = machine_ln + cost_ln;
+    let (to_hz, cost) = (47_000.0 * ln.exp(), 12.9 * (-cost_ln).exp());
+    let change = |from: f64, to: f64, unit: &str, half: f64| {
+        let ln = (to / from).ln();
+        Reading::Measured(Change { from, to, unit: unit.to_owned(), ln, ci95: Some([ln - half, ln + half]) })
+    };
+    Why {
+        rate: change(47_000.0, to_hz, "req/s", 0.2),
+        interference_corrected: Some(Corrected { ln: cost_ln, ci95: Some([cost_ln - 0.02, cost_ln + 0.02]) }),
+        net: change(1.0 / 12.9, 1.0 / cost, "of tare's own server", 0.02),
+        parts: Reading::Measured(vec![
+            part("cost", cost_ln, 0.02, 12.9, cost, "×"),
+            part("interference", machine_ln, 0.2, 11_900.0, 11_900.0 * (-machine_ln).exp(), "cycles"),
+        ]),
+        tare: Vec::new(),
+        differences: Vec::new(),
+        uncompared: Vec::new(),
+        warnings: Vec::new(),
+        frames: Reading::missing("no stacks were sampled"),
+        ..throttled()
+    }
+}
+
+#[test]
+fn the_first_sentence_is_the_strongest_that_is_shown() {
+    let text = |machine_ln, cost_ln| why::terminal(&beside_reference(machine_ln, cost_ln), style(120, true));
+    insta::assert_snapshot!("why-slower-beside-reference", text(-0.05, -0.26));
+    insta::assert_snapshot!("why-interference-alone", text(-0.3, -0.004));
+    let unknown = text(-0.1, -0.004);
+    assert!(unknown.starts_with("No difference beyond what trials differ by: B is"), "{unknown}");
 }
 
 #[test]

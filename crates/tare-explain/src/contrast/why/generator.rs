@@ -1,6 +1,6 @@
 //! Where the load generator stood when the server waited for work: out of the generator's own accounting.
 
-use super::terms::Split;
+use super::split::Split;
 use crate::accounting::{Loss, tare_name};
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;

@@ -1,19 +1,24 @@
 //! Why two runs differ: the difference of their rates in parts, what else was not the same, and where the load
 //! generator stood.
 
+mod beside;
 mod differences;
 mod generator;
+mod split;
+mod sums;
 mod terms;
 
 use crate::capacity::levels::Accounting;
+use beside::Beside;
+use split::{Evidence, Split};
 use std::collections::BTreeMap;
+use sums::Sums;
 use tare_model::observation::Role;
 use tare_model::outcome::{NetOrMissing, Outcome, TareCause, Warning};
 use tare_model::stacks::Stacks;
-use tare_model::why::{Change, FrameChange, Part, Run, SCHEMA, TareChange, Why};
+use tare_model::why::{Change, Corrected, FrameChange, Part, Run, SCHEMA, TareChange, Why};
 use tare_model::{Missing, Reading, Record};
-use tare_stats::Jackknife;
-use terms::{Split, Sums};
+use tare_stats::{Interval, Jackknife};
 
 /// Functions that are listed, at most.
 const FRAMES_MAX: usize = 20;
@@ -42,7 +47,8 @@ pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
         schema: SCHEMA,
         workload: before.workload.clone(),
         rate: split.as_ref().map(|split| rate(split, unit)).map_err(Missing::clone).into(),
-        net: net((&before, &accounting_a), (&after, &accounting_b)),
+        interference_corrected: split.as_ref().ok().and_then(corrected),
+        net: net(split.as_ref().ok(), (&before, &accounting_a), (&after, &accounting_b)),
         method: method(&accounting_a, &accounting_b, split.as_ref().ok()),
         tare: tare(&before, &after),
         a: run(a.0, &accounting_a, before),
@@ -73,7 +79,9 @@ fn run(name: &str, accounting: &Accounting, outcome: Outcome) -> Run {
 
 fn split(a: &Accounting, b: &Accounting) -> Result<Split, Missing> {
     let open = |accounting: &Accounting| accounting.asked.pool.open_share_of_run();
-    terms::split(&sums(a, "A")?, &sums(b, "B")?, open(a) + open(b), apart(a, b))
+    let beside = Beside::of(a).zip(Beside::of(b)).map(|(a, b)| [a, b]);
+    let evidence = Evidence { open_ln: open(a) + open(b), apart: apart(a, b), beside };
+    split::split(&sums(a, "A")?, &sums(b, "B")?, &evidence)
 }
 
 fn apart(a: &Accounting, b: &Accounting) -> f64 {
@@ -159,41 +167,50 @@ fn frames(a: &Accounting, b: &Accounting) -> Reading<Vec<FrameChange>> {
     })
 }
 
-/// Net of both, with the interval of their ratio out of those of each (squares add up). Where both were interleaved with tare's own
-/// server it is net over that server's: two sessions have each their own interference, and no interval of one knows the other's.
-/// Otherwise it is widened by what such interference may differ by, as the parts are.
-fn net(before: (&Outcome, &Accounting), after: (&Outcome, &Accounting)) -> Reading<Change> {
+fn corrected(split: &Split) -> Option<Corrected> {
+    let ends = |interval: Interval| [interval.lo, interval.hi];
+    split.corrected.map(|corrected| Corrected { ln: corrected.ln, ci95: corrected.ci95.map(ends) })
+}
+
+/// Net of both. Where both were interleaved with the reference server it is net over that server's, by the part `cost`: two sessions
+/// have each their own interference, and no interval of one knows the other's. Otherwise its interval is out of those of each (squares
+/// add up), widened by what such interference may differ by, as the parts are.
+fn net(
+    split: Option<&Split>,
+    before: (&Outcome, &Accounting),
+    after: (&Outcome, &Accounting),
+) -> Reading<Change> {
     let (from, to) = match (&before.0.figures.net, &after.0.figures.net) {
         (NetOrMissing::Net(from), NetOrMissing::Net(to)) => (from, to),
         (NetOrMissing::Missing(why), _) | (_, NetOrMissing::Missing(why)) => {
             return Reading::Missing(why.clone());
         }
     };
-    let interleaved = from.against_reference.as_ref().zip(to.against_reference.as_ref());
-    let ([from, to], unit) = match interleaved {
-        Some((one, other)) => ([(one.ratio, one.ci95), (other.ratio, other.ci95)], "of tare's own server"),
-        // How far the sessions lie apart is added below.
-        None => ([(from.value, of_trials(before.1)), (to.value, of_trials(after.1))], from.unit.as_str()),
-    };
-    if !(from.0 > 0.0 && to.0 > 0.0) {
+    if let Some(cost) = split.and_then(Split::beside_reference) {
+        return Reading::Measured(Change {
+            from: 1.0 / cost.from,
+            to: 1.0 / cost.to,
+            unit: "of tare's own server".to_owned(),
+            ln: cost.ln,
+            ci95: cost.ci95.map(|interval| [interval.lo, interval.hi]),
+        });
+    }
+    if !(from.value > 0.0 && to.value > 0.0) {
         return Reading::missing("a net figure is not above 0");
     }
-    let ln = (to.0 / from.0).ln();
+    let ln = (to.value / from.value).ln();
     let apart = apart(before.1, after.1);
-    let half = |ci: Option<[f64; 2]>, accounting: &Accounting| {
-        let half = ci.filter(|[lo, _]| *lo > 0.0).map(|[lo, hi]| 0.5 * (hi / lo).ln())?;
-        if interleaved.is_some() {
-            return Some(half);
-        }
+    let half = |accounting: &Accounting| {
+        let half = of_trials(accounting).filter(|[lo, _]| *lo > 0.0).map(|[lo, hi]| 0.5 * (hi / lo).ln())?;
         let wider =
             Jackknife::of_half(ln, half, accounting.asked.pool.span.trials)?.between_runs(apart).ci95()?;
         Some(0.5 * (wider.hi - wider.lo))
     };
-    let half = half(from.1, before.1).zip(half(to.1, after.1)).map(|(one, other)| one.hypot(other));
+    let half = half(before.1).zip(half(after.1)).map(|(one, other)| one.hypot(other));
     Reading::Measured(Change {
-        from: from.0,
-        to: to.0,
-        unit: unit.to_owned(),
+        from: from.value,
+        to: to.value,
+        unit: from.unit.clone(),
         ln,
         ci95: half.filter(|half| half.is_finite()).map(|half| [ln - half, ln + half]),
     })

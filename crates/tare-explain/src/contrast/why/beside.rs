@@ -1,0 +1,46 @@
+//! A program beside the reference server: both were loaded interleaved, so that what the machine did to both cancels.
+
+use crate::capacity::levels::Accounting;
+use crate::capacity::reference::cost_s;
+use tare_model::outcome::TareCause;
+use tare_model::plan::Purpose;
+use tare_stats::{Jackknife, jackknife, mean};
+
+/// A program that has nothing to do for more of its CPU time than this is not at saturation.
+const NO_WORK_MAX: f64 = 0.05;
+
+/// What a run knows of a request of the program against one of the reference.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Beside {
+    /// ln of the CPU time of a request of the program at saturation over that of one of the reference, in the same windows.
+    pub demand_ln: Jackknife,
+    /// ln of the CPU seconds of a request of the reference.
+    pub reference_ln: Jackknife,
+    /// Whether the asked load is at saturation.
+    pub is_full: bool,
+}
+
+impl Beside {
+    /// `None` where the two were not interleaved, or in one block alone.
+    pub fn of(accounting: &Accounting) -> Option<Beside> {
+        let against = accounting.net_estimate.as_ref().ok()?.against.filter(|against| against.corrected)?;
+        let ratio_ln = against.ratio_ln?;
+        let levels = accounting.http?.levels.as_slice();
+        let trials = accounting.record.trials.iter().zip(&*accounting.windows);
+        let references = trials.filter(|(trial, _)| {
+            levels.get(trial.level as usize).is_some_and(|level| level.purpose == Purpose::Reference)
+        });
+        let costs_ln: Vec<f64> = references.filter_map(|(_, window)| cost_s(window)).map(f64::ln).collect();
+        let without = |skip: Option<usize>| {
+            let kept = costs_ln.iter().enumerate().filter(|(place, _)| Some(*place) != skip);
+            Some(vec![mean(&kept.map(|(_, ln)| *ln).collect::<Vec<_>>())?])
+        };
+        let reference_ln = jackknife(costs_ln.len(), without)?.into_iter().next()?;
+        let sut = accounting.asked.pool.sut.as_ref()?;
+        Some(Beside {
+            demand_ln: Jackknife { value: -ratio_ln.value, ..ratio_ln },
+            reference_ln,
+            is_full: sut.tare_share(TareCause::NoWork) <= NO_WORK_MAX,
+        })
+    }
+}
