@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 /// Fewest runs at one level that tell what another run may differ by.
 pub const RUNS_MIN: usize = 5;
 
+/// The warning of a gate that could not have shown what it was asked to fail on.
+pub const BLIND: &str = "cannot-show";
+
 /// What came of a gate.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Gate {
@@ -43,6 +46,8 @@ pub struct Gate {
 pub enum Against {
     /// A record.
     Baseline(Run),
+    /// Another build, which was measured interleaved with it; its trials are launches.
+    Interleaved(Run),
     /// The runs of a branch.
     History {
         /// Runs of the same plan that were valid.
@@ -107,6 +112,10 @@ pub struct Effect {
     pub runs_missing: u32,
     /// Relative change with its interval, which holds together with all others in 95 of 100 gates; or why there is none.
     pub change: Reading<Change>,
+    /// The smallest true change for the worse, as a share, that is shown in nine of ten such gates: one of which the interval does not
+    /// hold 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detectable: Option<f64>,
     /// What the interval says.
     pub verdict: Verdict,
 }

@@ -39,7 +39,7 @@ pub fn json(gates: &(impl Serialize + ?Sized)) -> Result<String, serde_json::Err
 /// What a run is held against, in words.
 fn held_against(gate: &Gate) -> String {
     match &gate.against {
-        Against::Baseline(run) => run.label.clone(),
+        Against::Baseline(run) | Against::Interleaved(run) => run.label.clone(),
         Against::History { .. } => "the branch".to_owned(),
     }
 }
@@ -59,7 +59,9 @@ fn headline(gate: &Gate) -> Block {
     let text = match (faster.as_slice(), slower.as_slice()) {
         _ if !gate.valid => Text::new(format!("{new} cannot be judged: a result is not valid."), Tone::Bad),
         ([], []) if !reported => Text::new(unjudged(gate), Tone::Warn),
-        ([], []) => Text::strong(format!("No figure of {new} is proven to differ from {old}.")),
+        ([], []) => {
+            Text::strong(format!("No figure of {new} is proven to differ from {old}.{}", shows(gate)))
+        }
         (_, []) => Text::new(format!("{new} is better than {old}: {}.", faster.join(", ")), Tone::Good),
         ([], _) => Text::new(format!("{new} is worse than {old}: {}.", slower.join(", ")), Tone::Bad),
         _ => Text::new(
@@ -72,6 +74,20 @@ fn headline(gate: &Gate) -> Block {
         ),
     };
     Block::Headline(text)
+}
+
+/// What would have been found, of the figures that it is to fail on.
+fn shows(gate: &Gate) -> String {
+    let mut figures: Vec<Figure> = gate.conditions.iter().map(|judged| judged.figure).collect();
+    figures.dedup();
+    let of = |figure: &Figure| {
+        let effect = gate.effects.iter().find(|effect| effect.figure == *figure)?;
+        Some(format!("{} {}", title(*figure), percent(effect.detectable?)))
+    };
+    match figures.iter().filter_map(of).collect::<Vec<_>>().as_slice() {
+        [] => String::new(),
+        known => format!(" The smallest change for the worse that it shows: {}.", known.join(", ")),
+    }
 }
 
 fn unjudged(gate: &Gate) -> String {
@@ -188,7 +204,7 @@ fn trust(gate: &Gate) -> Vec<Block> {
         (gate.new.label.clone(), run(&gate.new)),
     ];
     match &gate.against {
-        Against::Baseline(baseline) => pairs.push((baseline.label.clone(), run(baseline))),
+        Against::Baseline(old) | Against::Interleaved(old) => pairs.push((old.label.clone(), run(old))),
         Against::History { runs, other_plans } => pairs.push((
             "history".to_owned(),
             format!(

@@ -1,9 +1,10 @@
 //! What a gate takes from records with a known truth.
 
 use crate::support::*;
-use tare_explain::gate::{Asked, against_baseline, run};
-use tare_model::comparison::{Figure, Verdict};
-use tare_model::gate::State;
+use tare_explain::gate::{Asked, against_baseline, interleaved, run};
+use tare_model::comparison::{Comparison, Figure, Verdict};
+use tare_model::condition::Condition;
+use tare_model::gate::{Against, BLIND, Gate, SCHEMA, State};
 use tare_model::plan::{Sut, Workload};
 use tare_model::{Reading, Record};
 
@@ -64,4 +65,50 @@ fn the_port_of_a_server_that_is_started_is_no_part_of_the_plan() {
     assert!(started("http://[::1]:80/").starts_with("http://[::1]/,"));
     let attached = |url: &str| plan(url, Sut::Attached { pids: vec![SUT_PID] });
     assert_ne!(attached("http://127.0.0.1:8080/"), attached("http://127.0.0.1:9090/"));
+}
+
+/// Launches of two builds, as `tare compare` judged them.
+fn comparison(figure: &str, change: f64, url: Option<&str>) -> Comparison {
+    let program =
+        |name: &str| serde_json::json!({ "name": name, "command": format!("./{name}"), "url": url });
+    serde_json::from_value(serde_json::json!({
+        "schema": SCHEMA, "argv": [], "programs": [program("A"), program("B")], "seed": 1, "budget_s": 60.0,
+        "precision": 0.01, "margin": 0.02, "planned": 40, "turn_ns": 1_000_000, "sut_cpus": [0], "load_cpus": [1],
+        "ended": "budget", "elapsed_s": 60.0, "launches": [], "warnings": [],
+        "effects": [{
+            "program": "B", "figure": figure, "baseline": 100.0, "value": 100.0 * (1.0 + change), "launches": 40,
+            "change": { "value": change, "interval": [change - 0.01, change + 0.01] }, "aa_control": null,
+            "verdict": if change < 0.0 { "slower" } else { "faster" }, "detectable": 0.25, "one_percent_s": null,
+        }],
+    }))
+    .unwrap()
+}
+
+#[test]
+fn builds_that_were_measured_interleaved_are_judged_by_their_launches() {
+    let machine = asked(&Scene::default()).machine;
+    let gate = |comparison: &Comparison, conditions: &[&str]| {
+        let of = |text: &&str| Condition::of(text, &Figure::ALL).unwrap();
+        let conditions = (!conditions.is_empty()).then(|| conditions.iter().map(of).collect());
+        interleaved(comparison, (&machine, 7), true, &Asked { margin: 0.02, conditions })
+    };
+    let states = |gate: &Gate| gate.conditions.iter().map(|judged| judged.state).collect::<Vec<_>>();
+    let effect = |gate: &Gate, figure: Figure| {
+        gate.effects.iter().find(|effect| effect.figure == figure).unwrap().clone()
+    };
+    let slower = gate(&comparison("net", -0.1, Some("http://127.0.0.1:{port}/")), &[]);
+    assert_eq!((states(&slower), slower.new.label.as_str()), (vec![State::Proven], "./B"));
+    assert!(matches!(&slower.against, Against::Interleaved(run) if run.label == "./A"), "{slower:#?}");
+    let net = effect(&slower, Figure::Net);
+    // Twenty-five per cent more the one way are twenty less the other.
+    assert_eq!((net.runs, net.verdict, net.detectable), (40, Verdict::Slower, Some(0.2)));
+    assert!(
+        matches!(&effect(&slower, Figure::P99).change, Reading::Missing(missing) if !missing.remedy.is_empty())
+    );
+    let same = gate(&comparison("net", 0.0, Some("http://127.0.0.1:{port}/")), &["net < -5%", "p99 > 5%"]);
+    assert_eq!(states(&same), [State::NotProven, State::CannotTell]);
+    assert!(same.warnings.iter().any(|warning| warning.id == BLIND), "{same:#?}");
+    // A command has no net.
+    assert_eq!(gate(&comparison("time", 0.1, None), &[]).conditions[0].condition, "time > 5%");
+    assert_eq!(states(&gate(&comparison("time", 0.1, None), &[])), [State::Proven]);
 }

@@ -11,7 +11,7 @@ use tare_load::Target;
 use tare_model::Missing;
 use tare_model::comparison::Figure;
 use tare_report::{Style, comparison as report};
-use tare_run::compare::{self, Asked, CommandsRequest, EMBEDDED, PORT, Request};
+use tare_run::compare::{self, Asked, CommandsRequest, Compared, EMBEDDED, PORT, Request};
 use tare_run::request::Warmup;
 use tare_run::{LabError, Session};
 
@@ -26,22 +26,9 @@ const ANYWHERE: &str = "http://127.0.0.1/";
 pub fn compare(args: &CompareArgs, style: Style) -> Ended {
     check_conditions(args).map_err(Failure::usage)?;
     if args.are_records() {
-        return super::gate::compare_records(args, style);
+        return super::compare_records::compare_records(args, style);
     }
-    // Before Ctrl-C only sets a flag: a body that comes from a pipe is waited for.
-    let servers = args.commands.is_empty().then(|| request(args)).transpose()?;
-    let session = Session {
-        record: args.output.clone(),
-        state_dir: super::state_dir()?,
-        records_dir: super::records_dir()?,
-        interrupt: super::interrupt_flag()?,
-    };
-    let mut progress = progress::display(args.quiet);
-    let compared = match &servers {
-        Some(servers) => compare::compare(servers, &session, progress.as_mut()),
-        None => compare::compare_commands(&of_commands(args), &session, progress.as_mut()),
-    };
-    drop(progress);
+    let compared = measured(args)?;
     let Some(comparison) = compared.comparison else {
         compared.end?;
         return Ok(ExitCode::SUCCESS);
@@ -51,11 +38,7 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
         false => report::terminal(&comparison, style),
     };
     terminal::print(&text).map_err(Failure::underway)?;
-    // A port that was taken meanwhile is found where a launch begins; something was started by then.
-    compared.end.map_err(|error| match error {
-        LabError::Usage { .. } | LabError::State(_) => Failure::underway(error),
-        error => error.into(),
-    })?;
+    compared.end.map_err(of_a_launch)?;
     if !compare::is_valid(&comparison) {
         return Ok(ExitCode::from(NOT_VALID));
     }
@@ -84,8 +67,33 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
     Ok(code)
 }
 
+/// Measures what the arguments ask for, launch by launch.
+pub(super) fn measured(args: &CompareArgs) -> Result<Compared, Failure> {
+    // Before Ctrl-C only sets a flag: a body that comes from a pipe is waited for.
+    let servers = args.commands.is_empty().then(|| request(args)).transpose()?;
+    let session = Session {
+        record: args.output.clone(),
+        state_dir: super::state_dir()?,
+        records_dir: super::records_dir()?,
+        interrupt: super::interrupt_flag()?,
+    };
+    let mut progress = progress::display(args.quiet);
+    Ok(match &servers {
+        Some(servers) => compare::compare(servers, &session, progress.as_mut()),
+        None => compare::compare_commands(&of_commands(args), &session, progress.as_mut()),
+    })
+}
+
+/// A port that was taken meanwhile is found where a launch begins; something was started by then.
+pub(super) fn of_a_launch(error: LabError) -> Failure {
+    match error {
+        LabError::Usage { .. } | LabError::State(_) => Failure::underway(error),
+        error => error.into(),
+    }
+}
+
 /// What is to be proven must be a figure of what is compared.
-fn check_conditions(args: &CompareArgs) -> anyhow::Result<()> {
+pub(super) fn check_conditions(args: &CompareArgs) -> anyhow::Result<()> {
     if args.are_records() && args.start_timeout.is_some() {
         return Err(anyhow!(
             "nothing is started where records are compared (hint: leave out --start-timeout)"

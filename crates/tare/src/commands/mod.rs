@@ -1,12 +1,15 @@
 //! One file per subcommand: from arguments to rooms to an exit code.
 
+mod builds;
 pub mod calibrate;
 pub mod compare;
+mod compare_records;
 pub mod completions;
 pub mod doctor;
 pub mod explain;
 pub mod flame;
 pub mod gate;
+mod judged;
 pub mod load;
 pub mod plan;
 pub mod recover;

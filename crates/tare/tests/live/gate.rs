@@ -149,6 +149,49 @@ fn with_history(tare: &Tare, base: &Path, again: &Path, costlier: &Path) {
     );
 }
 
+/// Takes many times as much CPU for an answer as the built-in server.
+const COSTLY: &str = r#"
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+    def log_message(self, *_):
+        pass
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"#;
+
+#[test]
+fn both_builds_are_measured_where_both_are_there() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let costly = tare.state.path().join("costly.py");
+    std::fs::write(&costly, COSTLY).unwrap();
+    let new = format!("python3 {} {{port}}", costly.display());
+    let old = format!("{} serve --listen 127.0.0.1:{{port}} --threads 1", env!("CARGO_BIN_EXE_tare"));
+    let asked = ["--fail-if", "cpu_per_request > 50%", "--budget", "8s", "--json", "-q", "/plaintext"];
+    let (gate, code) = tare.json(&[&["gate", "--sut", &new, "--against", &old][..], &asked].concat());
+    assert_eq!(code, 1, "{gate:#}");
+    assert_eq!((&gate["new"]["label"], &gate["against"]["interleaved"]["label"]), (&new.into(), &old.into()));
+    let cost = effect(&gate, "cpu_per_request");
+    assert!(cost["verdict"] == "slower" && number(cost, "/change/value") > 1.0, "{cost:#}");
+    // Commands, by what is asked for where nothing is.
+    let commands = |new: &str| {
+        tare.json(&["gate", "--command", new, "--against", "sleep 0.02", "--budget", "5s", "--json", "-q"])
+    };
+    let (gate, code) = commands("sleep 0.06");
+    assert_eq!((code, &gate["conditions"][0]["state"]), (1, &"proven".into()), "{gate:#}");
+    let (gate, code) = commands("sleep 0.01");
+    assert_eq!((code, &effect(&gate, "time")["verdict"]), (0, &"faster".into()), "{gate:#}");
+}
+
 #[test]
 fn what_is_no_record_and_no_history_is_reported() {
     let _alone = alone();
@@ -157,6 +200,9 @@ fn what_is_no_record_and_no_history_is_reported() {
     std::fs::write(&file, "words\n").unwrap();
     for (arguments, wanted) in [
         (vec!["gate", "new.tare"], "--baseline"),
+        (vec!["gate", "--sut", "./new {port}", "--baseline", "base.tare"], "--against"),
+        (vec!["gate", "new.tare", "--against", "./old {port}"], "--sut"),
+        (vec!["gate", "--command", "true", "--against", "true", "--fail-if", "net < -2%"], "cpu_time"),
         (vec!["gate", "absent.tare", "--baseline", "other.tare"], "absent.tare"),
         (vec!["gate", text(&file), "--history", "main.jsonl"], "words"),
         (

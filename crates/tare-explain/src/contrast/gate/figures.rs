@@ -8,6 +8,7 @@ use crate::capacity::summary;
 use std::collections::BTreeMap;
 use tare_model::comparison::Figure;
 use tare_model::gate::{FigureValue, Run, SCHEMA};
+use tare_model::machine::MachineFacts;
 use tare_model::outcome::{AgainstReference, GrossIs, NetOrMissing, Outcome};
 use tare_model::plan::{Generator, HttpWorkload, Level, Purpose, Sut, Transport};
 use tare_model::trial::HttpSample;
@@ -35,7 +36,7 @@ pub fn run(record: &Record, label: &str) -> Result<Run, Missing> {
         time_unix_s: record.plan.started_unix_s,
         length_s: Some(accounting.length_s()),
         plan: plan(record, http, &accounting),
-        machine: machine(record),
+        machine: machine(&record.machine),
         kernel: record.machine.kernel.clone(),
         valid: outcome.verdict.valid,
         figures: Figure::GATED.map(|figure| (figure, figure_of(figure, &accounting, &outcome).into())).into(),
@@ -203,10 +204,10 @@ fn url(http: &HttpWorkload) -> String {
 }
 
 /// Processor and CPUs.
-fn machine(record: &Record) -> String {
-    let model = match &record.machine.cpu_model {
+pub(super) fn machine(facts: &MachineFacts) -> String {
+    let model = match &facts.cpu_model {
         Reading::Measured(model) => model.as_str(),
         _ => "a processor of unknown kind",
     };
-    format!("{model}, {} CPUs", record.machine.cpus.len())
+    format!("{model}, {} CPUs", facts.cpus.len())
 }

@@ -4,10 +4,10 @@ use super::history;
 use super::row::{Row, absolute, error, of_run};
 use tare_model::comparison::{Change, Figure, Verdict};
 use tare_model::condition::Condition;
-use tare_model::gate::{Against, ChangePoint, Effect, FigureValue, Gate, Judged, Run, SCHEMA, State};
+use tare_model::gate::{Against, BLIND, ChangePoint, Effect, FigureValue, Gate, Judged, Run, SCHEMA, State};
 use tare_model::outcome::Warning;
 use tare_model::{Missing, Reading};
-use tare_stats::{Jackknife, simultaneous_intervals};
+use tare_stats::{Interval, Jackknife, simultaneous_intervals, t_quantile};
 
 /// Worse by more than this fails where nothing else was asked for.
 const DEFAULT_BOUND: f64 = -0.05;
@@ -130,21 +130,57 @@ fn finished(
     rows: Vec<Row>,
     (change_points, method, warnings): (Vec<ChangePoint>, String, Vec<Warning>),
 ) -> Gate {
-    let effects = effects(rows, asked.margin);
-    let conditions = asked.conditions.clone().unwrap_or_else(|| vec![usual(&effects)]);
-    let conditions = conditions.into_iter().map(|condition| judged(condition, &effects)).collect();
-    Gate {
-        schema: SCHEMA,
-        new,
-        against,
-        margin: asked.margin,
-        valid,
-        effects,
-        change_points,
-        conditions,
-        method,
-        warnings,
-    }
+    with_conditions(
+        Gate {
+            schema: SCHEMA,
+            new,
+            against,
+            margin: asked.margin,
+            valid,
+            effects: effects(rows, asked.margin),
+            change_points,
+            conditions: Vec::new(),
+            method,
+            warnings,
+        },
+        asked,
+    )
+}
+
+/// With what became of the conditions, and a warning of those that it could not have shown.
+pub(super) fn with_conditions(mut gate: Gate, asked: &Asked) -> Gate {
+    let conditions = asked.conditions.clone().unwrap_or_else(|| vec![usual(&gate.effects)]);
+    let blind = conditions.iter().filter_map(|condition| blind(*condition, &gate.effects));
+    gate.warnings.extend(blind.collect::<Vec<_>>());
+    gate.conditions = conditions.into_iter().map(|condition| judged(condition, &gate.effects)).collect();
+    gate
+}
+
+/// Where the smallest change that is shown is larger than the one that is asked for.
+fn blind(condition: Condition, effects: &[Effect]) -> Option<Warning> {
+    let effect = effects.iter().find(|effect| effect.figure == condition.figure)?;
+    let shown = effect.detectable.filter(|shown| *shown > condition.bound.abs())?;
+    effect.change.value().filter(|change| !condition.is_proven_by(**change))?;
+    let text = format!(
+        "'{condition}' asks for less than what is shown here: a change of {} is found in nine of ten cases from {:.2} % on",
+        condition.figure.name(),
+        shown * 100.0
+    );
+    let hint =
+        "measure both builds interleaved (tare gate --sut NEW --against OLD), or take more and longer trials";
+    Some(Warning { id: BLIND.into(), text, hint: hint.into() })
+}
+
+/// Of a true change in the worse direction that is shown with this probability.
+const SHOWN: f64 = 0.9;
+
+/// The smallest true change for the worse that is shown in nine of ten cases, as a share: it reaches beyond the interval's half by so much
+/// of its error.
+fn detectable(figure: Figure, [one, other]: &[Jackknife; 2], interval: Interval) -> Option<f64> {
+    let both = one.added_to(*other);
+    let reach = 0.5 * (interval.hi - interval.lo) + t_quantile(SHOWN, both.df)? * both.se;
+    let worse = if figure.higher_is_better() { -(-reach).exp_m1() } else { reach.exp_m1() };
+    worse.is_finite().then_some(worse)
 }
 
 /// Intervals of all figures that have any, together.
@@ -154,20 +190,32 @@ fn effects(rows: Vec<Row>, margin: f64) -> Vec<Effect> {
     let mut intervals = simultaneous_intervals(&side(0), &side(1)).unwrap_or_default().into_iter();
     let mut effect = |row: Row| {
         let (mut verdict, mut change) = (Verdict::CannotTell, Reading::missing("its interval has no end"));
+        let mut shown = None;
         match row.spread {
-            Ok([one, _]) => {
+            Ok(spread) => {
                 let interval = intervals.next();
                 let shares = interval.and_then(|interval| interval.map(f64::exp_m1));
                 if let Some((interval, shares)) = interval.zip(shares) {
                     verdict = row.figure.verdict(interval, margin);
+                    shown = detectable(row.figure, &spread, interval);
                     let interval = [shares.lo, shares.hi];
-                    change = Reading::Measured(Change { value: one.value.exp_m1(), interval });
+                    change = Reading::Measured(Change { value: spread[0].value.exp_m1(), interval });
                 }
             }
             Err(missing) => change = Reading::Missing(missing),
         }
         let Row { figure, of_reference, baseline, value, runs, runs_missing, .. } = row;
-        Effect { figure, of_reference, baseline, value, runs, runs_missing, change, verdict }
+        Effect {
+            figure,
+            of_reference,
+            baseline,
+            value,
+            runs,
+            runs_missing,
+            change,
+            detectable: shown,
+            verdict,
+        }
     };
     rows.into_iter().map(&mut effect).collect()
 }

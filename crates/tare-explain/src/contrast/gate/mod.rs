@@ -3,14 +3,17 @@
 //!
 //! Two records know what trials of a run differ by, not what runs do: addresses, heaps, the machine's hour. Of that last, figures that were
 //! not interleaved with the reference server allow for what such trials promise. A history knows all of it, so its intervals are
-//! those in which one more run of the same program would lie.
+//! those in which one more run of the same program would lie. Two builds that are measured interleaved know most: launches of both,
+//! within the same minutes.
 
 mod figures;
 mod history;
+mod interleaved;
 mod judge;
 mod row;
 
 pub use figures::run;
+pub use interleaved::interleaved;
 pub use judge::{Asked, against_baseline, against_history, is_kept};
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use super::judge::*;
 use tare_model::Reading;
 use tare_model::comparison::{Figure, Verdict};
-use tare_model::gate::{Against, ChangePoint, Effect, FigureValue, Gate, RUNS_MIN, Run, SCHEMA, State};
+use tare_model::gate::{
+    Against, BLIND, ChangePoint, Effect, FigureValue, Gate, RUNS_MIN, Run, SCHEMA, State,
+};
 use tare_stats::SplitMix64;
 
 const PLAN: &str = "http://127.0.0.1/, 64 connections";
@@ -85,7 +87,7 @@ fn a_pair_is_held_against_each_other_without_the_machines_drift() {
     let missing = effect(&gate, Figure::P999);
     assert!(missing.change.value().is_none() && missing.verdict == Verdict::CannotTell);
     let same =
-        against_baseline(run("new", 1.0, 1.0), run("base", 1.0, 1.0), &asked(&["net < -2%", "p99.9 > 9%"]));
+        against_baseline(run("new", 1.0, 1.0), run("base", 1.0, 1.0), &asked(&["net < -4%", "p99.9 > 9%"]));
     assert_eq!(states(&same), [State::NotProven, State::CannotTell]);
     assert_eq!(effect(&same, Figure::Net).verdict, Verdict::NoDifference);
     assert!(same.warnings.is_empty() && same.valid, "{:?}", same.warnings);
@@ -233,4 +235,25 @@ fn what_anybody_wrote_into_a_history_is_no_number() {
     let numbers = gate.effects.iter().filter_map(|effect| effect.change.value());
     assert!(numbers.flat_map(|change| change.interval).all(f64::is_finite), "{gate:#?}");
     assert!(!states(&gate).contains(&State::Proven));
+}
+
+#[test]
+fn a_gate_says_what_it_would_have_found() {
+    let pair = |of: fn(Run) -> Run, conditions: &[&str]| {
+        against_baseline(of(run("new", 1.0, 1.0)), of(run("base", 1.0, 1.0)), &asked(conditions))
+    };
+    let sharp = pair(|run| run, &["net < -5%"]);
+    let shown = |gate: &Gate| effect(gate, Figure::Net).detectable.unwrap();
+    let [low, high] = effect(&sharp, Figure::Net).change.value().unwrap().interval;
+    assert!(shown(&sharp) > 0.5 * (high - low) && shown(&sharp) < 0.05, "{sharp:#?}");
+    assert!(!warned(&sharp, BLIND));
+    // The same spread of trials says less of runs whose interference nobody took out.
+    let blunt = pair(without_reference, &["net < -5%"]);
+    assert!(shown(&blunt) > 1.5 * shown(&sharp) && shown(&blunt) < 1.0, "{blunt:#?}");
+    let bound = format!("net < -{}%", 50.0 * shown(&blunt));
+    assert!(warned(&pair(without_reference, &[&bound]), BLIND), "{bound}");
+    assert!(!warned(&pair(without_reference, &["net < -90%"]), BLIND));
+    // What was proven was found.
+    let proven = against_baseline(run("new", 0.5, 1.0), run("base", 1.0, 1.0), &asked(&["net < -0.1%"]));
+    assert!(states(&proven) == [State::Proven] && !warned(&proven, BLIND), "{proven:#?}");
 }
