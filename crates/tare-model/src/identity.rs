@@ -48,13 +48,19 @@ pub struct Program {
     pub environment: Reading<BTreeMap<String, Setting>>,
 }
 
-/// A runtime that puts threads to sleep (in a futex) whenever it has no work for them, and work to sleep without a thread:
-/// a thread asleep there says nothing of locks.
+/// A runtime that decides which of a program's threads run, where the name of the program does not tell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Runtime {
-    /// Go's: a goroutine that waits for a `sync.Mutex`, a channel or a socket holds no thread.
+    /// Go's: it puts threads to sleep (in a futex) whenever it has no work for them, and work to sleep without a thread, so that a thread
+    /// asleep there says nothing of locks.
     Go,
+    /// CPython's in a program that brought it along: one thread of a process runs its code at once.
+    Python,
+    /// And Ruby's.
+    Ruby,
+    /// JavaScript's in a program that brought Node along: one thread runs the program.
+    Node,
 }
 
 /// A word or a variable's value.

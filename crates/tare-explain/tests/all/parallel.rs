@@ -146,6 +146,18 @@ fn pythons_threads_run_one_at_a_time() {
     assert!(finding.summary.contains("interpreter lock"), "{}", finding.summary);
 }
 
+/// uWSGI and its like are named otherwise, and bring the interpreter along; what they also do may be no work of it.
+#[test]
+fn a_program_that_brought_an_interpreter_along_has_its_lock_where_threads_wait_for_each_other() {
+    let threads = |run: f64| (0..4).map(|at| free("uwsgi", SUT_PID + at, at % 2, run)).collect();
+    let of = |record| of_program(record, "/usr/bin/uwsgi-core", Some(Runtime::Python), &[]);
+    let (_, finding) =
+        named(&of(parked(asked(&scene(threads(0.25))), &[0, 1, 2, 3])), Cause::ParallelismLimited);
+    assert!(finding.summary.contains("interpreter lock"), "{}", finding.summary);
+    let outcome = explain(&of(asked(&scene(threads(0.25)))));
+    assert!(!outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::ParallelismLimited));
+}
+
 /// What computes outside of the interpreter's lock (hashes, compression) uses all CPUs.
 #[test]
 fn pythons_threads_may_run_outside_of_their_lock() {

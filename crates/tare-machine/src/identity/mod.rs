@@ -42,12 +42,25 @@ pub fn of_processes(root: &Root, role: Role, pids: &[u32]) -> Vec<Program> {
             known.processes += 1;
             known.pids.push(*pid);
         } else if programs.len() < PROGRAMS_MAX {
-            let content = Content::read(root.file(&link), &link);
+            let mut content = Content::read(root.file(&link), &link);
+            content.runtime = content.runtime.or_else(|| embedded(root, *pid));
             let environment = environment(root, *pid);
             programs.push(content.called(role, &[*pid], path, arguments, environment));
         }
     }
     programs
+}
+
+/// The interpreter that a process brought along as a library: that of uWSGI, of Phusion Passenger, of a server with plug-ins.
+fn embedded(root: &Root, pid: u32) -> Option<Runtime> {
+    let maps = root.text(format!("/proc/{pid}/maps")).ok()?;
+    let libraries =
+        [("libpython", Runtime::Python), ("libruby", Runtime::Ruby), ("libnode.so", Runtime::Node)];
+    let file = |line: &'_ str| line.split_ascii_whitespace().nth(5)?.rsplit('/').next().map(str::to_owned);
+    // Python's build without a lock is `libpython3.13t.so`.
+    let has_lock = |name: &String| !name.split(".so").next().is_some_and(|name| name.ends_with('t'));
+    let found = |name: String| libraries.into_iter().find(|(library, _)| name.starts_with(library));
+    maps.lines().filter_map(file).filter(has_lock).find_map(found).map(|(_, runtime)| runtime)
 }
 
 /// The program that a command line names, before it runs; found as `execvp` finds it, with this process's environment
@@ -262,6 +275,28 @@ mod tests {
         assert!(matches!(environment["API_KEY"], Setting::Hidden { .. }));
         let none = of_command(Role::Sut, &["/no/such/program".to_owned()], &[]);
         assert!(none.path.value().is_none() && none.sha256.value().is_none());
+    }
+
+    #[test]
+    fn an_interpreter_that_is_a_library_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("proc/7")).unwrap();
+        let of = |library: &str| {
+            let line =
+                format!("7f0000000000-7f0000400000 r-xp 00000000 fe:00 1234  /usr/lib/x86_64/{library}\n");
+            std::fs::write(
+                dir.path().join("proc/7/maps"),
+                format!("7ffd-7ffe rw-p 0 00:00 0 [stack]\n{line}"),
+            )
+            .unwrap();
+            embedded(&Root::at(dir.path()), 7)
+        };
+        assert_eq!(of("libpython3.11.so.1.0"), Some(Runtime::Python));
+        assert_eq!(of("libruby-3.1.so.3.1"), Some(Runtime::Ruby));
+        assert_eq!(of("libnode.so.108"), Some(Runtime::Node));
+        // The build without a lock, and what is no interpreter.
+        assert_eq!((of("libpython3.13t.so.1.0"), of("libc.so.6")), (None, None));
+        assert_eq!(embedded(&Root::at(dir.path()), 8), None);
     }
 
     #[test]

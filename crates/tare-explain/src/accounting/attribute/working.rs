@@ -6,7 +6,7 @@
 use crate::accounting::attribute::thread::Thread;
 use crate::accounting::raw::asleep::Asleep;
 use crate::accounting::raw::helpers::is_helper;
-use crate::accounting::raw::runtimes::{LimitedBy, Runtimes};
+use crate::accounting::raw::runtimes::{LimitedBy, Rules, Runtimes};
 use std::collections::BTreeMap;
 use tare_model::observation::Role;
 
@@ -133,7 +133,8 @@ pub(super) fn limit(threads: &[Thread], runtimes: &Runtimes, wall_s: f64) -> Opt
         *running += thread.run_s / wall_s.max(f64::MIN_POSITIVE);
     }
     let limits = processes.into_iter().map(|(pid, (working, running))| {
-        let known = runtimes.of(pid).and_then(|rules| rules.at_once);
+        let holds_it = |rules: &Rules| !rules.is_embedded || waits_for_itself(threads, pid);
+        let known = runtimes.of(pid).filter(holds_it).and_then(|rules| rules.at_once);
         let holds = |most: f64| most < working && running <= BEYOND_MAX * most;
         match known.filter(|(most, _)| holds(f64::from(*most))) {
             Some((most, by)) => Limit { threads: f64::from(most), by },
@@ -144,6 +145,16 @@ pub(super) fn limit(threads: &[Thread], runtimes: &Runtimes, wall_s: f64) -> Opt
         threads: a.threads + b.threads,
         by: if a.by == LimitedBy::Threads { b.by } else { a.by },
     })
+}
+
+/// Whether the threads of a process that work sleep for each other most of the time: for an interpreter's lock CPython's wait in a timer.
+fn waits_for_itself(threads: &[Thread], pid: u32) -> bool {
+    let of = |whys: &[Asleep]| {
+        let working = threads.iter().filter(|thread| thread.id.pid == pid && thread.serves());
+        working.flat_map(|thread| whys.iter().map(|why| thread.asleep(*why))).sum::<f64>()
+    };
+    let all = of(&Asleep::SAMPLED);
+    all > 0.0 && of(&[Asleep::Lock, Asleep::Parked, Asleep::Timer]) >= IN_FUTEX_MIN * all
 }
 
 /// Samples that say how many run at once, at least.

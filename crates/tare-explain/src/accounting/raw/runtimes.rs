@@ -29,6 +29,8 @@ pub(crate) struct Rules {
     pub one_loop: bool,
     /// Threads at once, and by what.
     pub at_once: Option<(u32, LimitedBy)>,
+    /// Its interpreter is a library of it: what its threads do may be other work.
+    pub is_embedded: bool,
 }
 
 /// What is known of the SUT's processes from their programs.
@@ -62,13 +64,20 @@ impl Runtimes {
 fn rules(program: &Program) -> Rules {
     if program.runtime == Some(Runtime::Go) {
         let at_once = go_max_procs(program).map(|most| (most, LimitedBy::GoMaxProcs));
-        return Rules { parks: true, one_loop: false, at_once };
+        return Rules { parks: true, one_loop: false, at_once, is_embedded: false };
     }
     let path = program.path.value().map(String::as_str).unwrap_or_default();
     let name = path.rsplit('/').next().unwrap_or_default();
-    let limited_by = [(is_python(name), LimitedBy::PythonLock), (is_ruby(name), LimitedBy::RubyLock)];
-    let limited_by = limited_by.into_iter().find(|(is, _)| *is).map(|(_, by)| (1, by));
-    Rules { parks: false, one_loop: ONE_LOOP.contains(&name), at_once: limited_by }
+    let by_name = [(is_python(name), LimitedBy::PythonLock), (is_ruby(name), LimitedBy::RubyLock)];
+    let by_name = by_name.into_iter().find(|(is, _)| *is).map(|(_, by)| by);
+    let by_library = match program.runtime {
+        Some(Runtime::Python) => Some(LimitedBy::PythonLock),
+        Some(Runtime::Ruby) => Some(LimitedBy::RubyLock),
+        _ => None,
+    };
+    let one_loop = ONE_LOOP.contains(&name) || program.runtime == Some(Runtime::Node);
+    let is_embedded = by_name.is_none() && by_library.is_some();
+    Rules { parks: false, one_loop, at_once: by_name.or(by_library).map(|by| (1, by)), is_embedded }
 }
 
 /// Programs that run JavaScript on one thread.
