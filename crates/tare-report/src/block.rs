@@ -80,6 +80,46 @@ pub(crate) struct Table {
     pub rows: Vec<Row>,
 }
 
+/// What other programs read: one header, and a field in each row for each of its names.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Rows {
+    /// Names, units last.
+    pub header: &'static [&'static str],
+    pub rows: Vec<Vec<Field>>,
+}
+
+/// One field.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Field {
+    Text(String),
+    /// `None` is an empty field.
+    Number(Option<f64>),
+}
+
+impl From<&str> for Field {
+    fn from(text: &str) -> Field {
+        Field::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Field {
+    fn from(text: String) -> Field {
+        Field::Text(text)
+    }
+}
+
+impl From<f64> for Field {
+    fn from(number: f64) -> Field {
+        Field::Number(Some(number))
+    }
+}
+
+impl From<Option<f64>> for Field {
+    fn from(number: Option<f64>) -> Field {
+        Field::Number(number)
+    }
+}
+
 /// One column of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Column {

@@ -1,11 +1,11 @@
 //! What came of known injections: the calibration report, and what there is to inject.
 
-use crate::block::{Block, Column, Note, Row, Table, Text, Tone};
+use crate::block::{Block, Column, Note, Row, Rows, Table, Text, Tone};
 use crate::comparison::{disturbance, signed, title};
 use crate::format::{count, percent, seconds};
 use crate::sections::Part;
 use crate::words::things;
-use crate::{Style, render};
+use crate::{Report, Style, render, words};
 use std::collections::BTreeMap;
 use tare_model::calibration::{
     AaControl, Calibration, Found, Injection, NET_RUNS_MIN, NetSpread, Run, RunResult, SelfComparison,
@@ -13,8 +13,8 @@ use tare_model::calibration::{
 };
 use tare_model::outcome::Cause;
 
-/// The result for a terminal.
-pub fn terminal(calibration: &Calibration, style: Style) -> String {
+/// The result, laid out.
+pub fn report(calibration: &Calibration) -> Report {
     let mut parts = vec![
         Part { title: "", blocks: vec![Block::Headline(headline(calibration))] },
         Part { title: "Injected and found", blocks: vec![confusion(calibration), rule(calibration)] },
@@ -38,7 +38,20 @@ pub fn terminal(calibration: &Calibration, style: Style) -> String {
         parts.push(Part { title: "Not right, or not counted", blocks: wrong });
     }
     parts.push(Part { title: "", blocks: footer(calibration) });
-    render::terminal::render(&parts, style)
+    Report { parts, rows: rows(calibration) }
+}
+
+fn rows(calibration: &Calibration) -> Rows {
+    let row = |run: &Run| {
+        let (found, is_right) = match &run.result {
+            RunResult::Measured(found) => (words::id(found.found), found.right),
+            RunResult::Failed { .. } => ("failed".to_owned(), false),
+        };
+        let head = [run.injection.as_str().into(), found.into(), is_right.to_string().into()];
+        head.into_iter().chain([run.begin_s.into(), run.took_s.into()]).collect()
+    };
+    let header = &["injection", "found", "right", "begin_s", "took_s"];
+    Rows { header, rows: calibration.runs.iter().map(row).collect() }
 }
 
 /// The result as one JSON object.
@@ -280,7 +293,7 @@ mod tests {
     use tare_model::comparison::{Change, Disturbance, Figure};
 
     fn shown(calibration: &Calibration) -> String {
-        let text = terminal(calibration, Style { color: false, width: 100, unicode: true });
+        let text = report(calibration).terminal(Style { color: false, width: 100, unicode: true });
         // Lines are broken where they would be too long.
         text.replace('\u{a0}', " ").split_whitespace().collect::<Vec<_>>().join(" ")
     }
@@ -362,6 +375,9 @@ mod tests {
         ] {
             assert!(text.contains(wanted), "{wanted} in\n{text}");
         }
+        let table = report(&calibration).csv();
+        assert_eq!(table, "injection,found,right,begin_s,took_s\nnone,server-cpu-bound,false,0,7\n");
+        assert!(report(&calibration).markdown().contains("### Injected and found"));
         let back: Calibration = serde_json::from_str(&json(&calibration).unwrap()).unwrap();
         assert_eq!(back, calibration);
         let itself = calibration.aa_control.as_mut().unwrap();

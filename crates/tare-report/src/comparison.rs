@@ -2,17 +2,17 @@
 
 mod warmth;
 
-use crate::block::{Block, Column, Note, Row, Table, Text, Tone};
+use crate::block::{Block, Column, Note, Row, Rows, Table, Text, Tone};
 use crate::format::{self, count, seconds};
 use crate::sections::Part;
-use crate::{Style, render};
+use crate::{Report, words};
 use std::collections::BTreeMap;
 use tare_model::comparison::{
     Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, NotKnown, Program, Verdict,
 };
 
-/// The result for a terminal.
-pub fn terminal(comparison: &Comparison, style: Style) -> String {
+/// The result, laid out.
+pub fn report(comparison: &Comparison) -> Report {
     let others = comparison.programs.get(1..).unwrap_or_default();
     let mut parts = vec![Part {
         title: "",
@@ -33,7 +33,42 @@ pub fn terminal(comparison: &Comparison, style: Style) -> String {
         let notes = comparison.warnings.iter().map(note).collect();
         parts.push(Part { title: "Warnings", blocks: vec![Block::Notes(notes)] });
     }
-    render::terminal::render(&parts, style)
+    Report { parts, rows: rows(comparison) }
+}
+
+/// What other programs read of figures that are held against others.
+pub(crate) const FIGURES: &[&str] = &[
+    "program",
+    "figure",
+    "of_reference",
+    "before",
+    "after",
+    "change",
+    "ci95_low",
+    "ci95_high",
+    "verdict",
+    "measured",
+    "detectable",
+];
+
+fn rows(comparison: &Comparison) -> Rows {
+    let row = |effect: &Effect| {
+        let [low, high] = effect.change.map_or([None; 2], |change| change.interval.map(Some));
+        vec![
+            effect.program.as_str().into(),
+            effect.figure.name().into(),
+            "false".into(),
+            effect.baseline.into(),
+            effect.value.into(),
+            effect.change.map(|change| change.value).into(),
+            low.into(),
+            high.into(),
+            words::id(effect.verdict).into(),
+            (effect.launches as f64).into(),
+            effect.detectable.into(),
+        ]
+    };
+    Rows { header: FIGURES, rows: comparison.effects.iter().map(row).collect() }
 }
 
 /// The result as one JSON object.
@@ -376,7 +411,9 @@ mod tests {
             warnings: vec![Warning { id: "not-saturated".into(), text: "idle".into(), hint: "-c".into() }],
         };
         let shown = |comparison: &Comparison| {
-            terminal(comparison, Style { color: false, width: 140, unicode: true }).replace('\u{a0}', " ")
+            report(comparison)
+                .terminal(crate::Style { color: false, width: 140, unicode: true })
+                .replace('\u{a0}', " ")
         };
         let text = shown(&comparison);
         for wanted in [

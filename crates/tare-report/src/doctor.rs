@@ -1,18 +1,18 @@
 //! The checks of a machine on one screen: what is worst first, what is fine in a line.
 
-use crate::block::{Block, Note, Text, Tone};
+use crate::block::{Block, Note, Rows, Text, Tone};
 use crate::format::joined;
 use crate::sections::Part;
 use crate::words::things;
-use crate::{Style, render};
+use crate::{Report, words};
 use tare_model::check::{Check, Examination, Level};
 
 /// Begins the finding of a check that could not be made.
 const MISSING: &str = "missing: ";
 
-/// The checks for a terminal: what is bad and what to mind in full, the rest short, so that it fits on a screen; in full
+/// The checks, laid out: what is bad and what to mind in full, the rest short, so that it fits on a screen; in full
 /// with `everything`.
-pub fn terminal(checks: &[Check], everything: bool, style: Style) -> String {
+pub fn report(checks: &[Check], everything: bool) -> Report {
     let at = |level: Level| checks.iter().filter(move |check| check.level == level);
     let (missing, noted): (Vec<&Check>, Vec<&Check>) = at(Level::Note).partition(|check| is_missing(check));
     let mut parts = vec![Part { title: "", blocks: vec![Block::Headline(headline(checks))] }];
@@ -34,7 +34,17 @@ pub fn terminal(checks: &[Check], everything: bool, style: Style) -> String {
         let more = Text::dim("What each does to a measurement, and what to do: tare doctor --all");
         parts.push(Part { title: "", blocks: vec![Block::Line(more)] });
     }
-    render::terminal::render(&parts, style)
+    Report { parts, rows: rows(checks) }
+}
+
+fn rows(checks: &[Check]) -> Rows {
+    let row = |check: &Check| {
+        let texts = [&check.id, &check.found, &check.effect, &check.fix].map(|text| text.as_str().into());
+        let [id, found, effect, fix] = texts;
+        vec![id, words::id(check.level).into(), found, effect, fix]
+    };
+    let header = &["check", "level", "found", "effect", "fix"];
+    Rows { header, rows: checks.iter().map(row).collect() }
 }
 
 /// The result as one JSON object, indented.
@@ -168,8 +178,8 @@ mod tests {
 
     #[test]
     fn nothing_that_was_read_moves_the_cursor() {
-        let style = Style { color: false, width: 80, unicode: true };
-        let shown = terminal(&[check("a\x1b[2J", Level::Warn, "\x07b\r\n\u{9b}c")], true, style);
+        let style = crate::Style { color: false, width: 80, unicode: true };
+        let shown = report(&[check("a\x1b[2J", Level::Warn, "\x07b\r\n\u{9b}c")], true).terminal(style);
         assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown:?}");
     }
 }

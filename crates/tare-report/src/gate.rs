@@ -1,17 +1,17 @@
 //! Whether what a branch does now is worse than it was: one sentence, a row for each figure, what the branch went through.
 
-use crate::block::{Block, Column, Row, Table, Text, Tone};
-use crate::comparison::{figure, said, signed, title, whole};
+use crate::block::{Block, Column, Row, Rows, Table, Text, Tone};
+use crate::comparison::{FIGURES, figure, said, signed, title, whole};
 use crate::format::{self, joined, percent};
 use crate::sections::{self, Part, warnings::note};
-use crate::{Style, render, words};
+use crate::{Report, words};
 use serde::Serialize;
 use tare_model::Reading;
 use tare_model::comparison::{Figure, Verdict};
 use tare_model::gate::{Against, ChangePoint, Effect, Gate, Judged, Run, State};
 
-/// The result for a terminal.
-pub fn terminal(gate: &Gate, style: Style) -> String {
+/// The result, laid out.
+pub fn report(gate: &Gate) -> Report {
     let mut parts = vec![Part { title: "", blocks: vec![headline(gate)] }];
     let mut part = |title, blocks: Vec<Block>| {
         if !blocks.is_empty() {
@@ -25,7 +25,28 @@ pub fn terminal(gate: &Gate, style: Style) -> String {
     part("How far to trust it", trust(gate));
     let notes = (!gate.warnings.is_empty()).then(|| Block::Notes(gate.warnings.iter().map(note).collect()));
     part("Warnings", notes.into_iter().collect());
-    render::terminal::render(&parts, style)
+    Report { parts, rows: rows(gate) }
+}
+
+fn rows(gate: &Gate) -> Rows {
+    let row = |effect: &Effect| {
+        let change = effect.change.value();
+        let [low, high] = change.map_or([None; 2], |change| change.interval.map(Some));
+        vec![
+            gate.new.label.as_str().into(),
+            effect.figure.name().into(),
+            effect.of_reference.to_string().into(),
+            effect.baseline.into(),
+            effect.value.into(),
+            change.map(|change| change.value).into(),
+            low.into(),
+            high.into(),
+            words::id(effect.verdict).into(),
+            f64::from(effect.runs).into(),
+            effect.detectable.into(),
+        ]
+    };
+    Rows { header: FIGURES, rows: gate.effects.iter().map(row).collect() }
 }
 
 /// The result as one JSON object, or several as an array of such.

@@ -29,6 +29,7 @@ pub mod gate;
 pub mod load;
 mod plot;
 mod render;
+mod report;
 mod sections;
 mod series;
 mod stages;
@@ -44,6 +45,7 @@ use tare_model::Record;
 use tare_model::outcome::Outcome;
 
 pub use render::terminal::Style;
+pub use report::Report;
 
 /// The result for a terminal: the bottleneck in one sentence first, then gross, tare and net, then the accounting.
 pub fn terminal(record: &Record, outcome: &Outcome, style: Style) -> String {

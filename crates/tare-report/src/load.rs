@@ -1,10 +1,9 @@
 //! The summary of a load: what wrk's users look for where they look for it, and what wrk does not say.
 
-use crate::block::{Block, Column, Row, Table, Text};
+use crate::block::{Block, Column, Field, Row, Rows, Table, Text};
 use crate::format::{bytes, count, percent, seconds};
-use crate::render;
 use crate::sections::{Part, warnings::note};
-use crate::{Style, stages, words};
+use crate::{Report, stages, words};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use std::fmt::Write as _;
@@ -13,8 +12,8 @@ use tare_model::latency::Latencies;
 use tare_model::load::{LoadOutcome, LoadRun, TlsCertificate};
 use tare_model::outcome::{Followed, GrossIs, LatencySummary};
 
-/// The summary for a terminal; `distribution` adds the table of percentiles.
-pub fn terminal(outcome: &LoadOutcome, distribution: bool, style: Style) -> String {
+/// The summary, laid out; `distribution` adds the table of percentiles.
+pub fn report(outcome: &LoadOutcome, distribution: bool) -> Report {
     let mut parts =
         vec![Part { title: "", blocks: vec![headline(outcome), latencies(outcome), totals(outcome)] }];
     if !outcome.stages.is_empty() {
@@ -27,7 +26,30 @@ pub fn terminal(outcome: &LoadOutcome, distribution: bool, style: Style) -> Stri
         let notes = outcome.warnings.iter().map(note).collect();
         parts.push(Part { title: "Warnings", blocks: vec![Block::Notes(notes)] });
     }
-    render::terminal::render(&parts, style)
+    Report { parts, rows: rows(outcome) }
+}
+
+fn rows(outcome: &LoadOutcome) -> Rows {
+    let latencies = [
+        ("latency", &outcome.latency_ns),
+        ("first_byte", &outcome.first_byte_ns),
+        ("connect", &outcome.connect_ns),
+    ];
+    let mut rows: Vec<Vec<Field>> = vec![
+        vec!["rate".into(), outcome.rate_hz.into(), "1/s".into()],
+        vec!["answers".into(), outcome.requests.count.map(|count| count as f64).into(), "count".into()],
+        vec!["elapsed".into(), outcome.elapsed_s.into(), "s".into()],
+        vec!["received".into(), outcome.bytes_in.map(|bytes| bytes as f64).into(), "bytes".into()],
+        vec!["sent".into(), outcome.bytes_out.map(|bytes| bytes as f64).into(), "bytes".into()],
+    ];
+    for (name, latency) in latencies {
+        let quantiles = serde_json::to_value(latency).unwrap_or_default();
+        let quantiles = quantiles.as_object().into_iter().flatten();
+        rows.extend(quantiles.filter_map(|(key, value)| {
+            Some(vec![format!("{name}_{key}").into(), Some(value.as_f64()?).into(), "ns".into()])
+        }));
+    }
+    Rows { header: &["figure", "value", "unit"], rows }
 }
 
 /// The result as the JSON object that scripts rely on, indented.

@@ -1,9 +1,9 @@
 //! From where on series are steady: a row for each.
 
-use crate::block::{Block, Column, Row, Table, Text, Tone};
+use crate::block::{Block, Column, Row, Rows, Table, Text, Tone};
 use crate::format::{self, count, percent};
 use crate::sections::Part;
-use crate::{Style, render};
+use crate::{Report, words};
 use tare_model::outcome::State;
 use tare_model::steady::{Label, Series};
 use tare_stats::{Segment, Steadiness};
@@ -24,8 +24,8 @@ pub struct Examined {
     pub found: Steadiness,
 }
 
-/// The table for a terminal.
-pub fn terminal(all: &[Examined], style: Style) -> String {
+/// The table, laid out.
+pub fn report(all: &[Examined]) -> Report {
     let columns = vec![
         Column::words("series", 1),
         Column::words("", 0),
@@ -38,7 +38,24 @@ pub fn terminal(all: &[Examined], style: Style) -> String {
     ];
     let rows = all.iter().map(row).collect();
     let part = Part { title: "", blocks: vec![Block::Table(Table { columns, rows })] };
-    render::terminal::render(&[part], style)
+    Report { parts: vec![part], rows: fields(all) }
+}
+
+fn fields(all: &[Examined]) -> Rows {
+    let row = |one: &Examined| {
+        let found = &one.found;
+        vec![
+            one.name.as_str().into(),
+            words::id(State::from(found.state)).into(),
+            steady_from(found).map(|from| from as f64).into(),
+            (one.values as f64).into(),
+            found.levels.first().copied().into(),
+            found.levels.get(1).copied().into(),
+            (found.wild as f64).into(),
+        ]
+    };
+    let header = &["series", "state", "steady_from", "values", "level", "other_level", "wild"];
+    Rows { header, rows: all.iter().map(row).collect() }
 }
 
 fn row(one: &Examined) -> Row {

@@ -1,10 +1,10 @@
 //! What came of a plan: a row for each cell, then what was expected and whether it held.
 
-use crate::block::{Block, Column, Row, Table, Text, Tone};
+use crate::block::{Block, Column, Field, Row, Rows, Table, Text, Tone};
 use crate::comparison::disturbance;
 use crate::format::{self, count, percent, seconds, with_unit};
 use crate::sections::Part;
-use crate::{Style, render, words};
+use crate::{Report, words};
 use std::collections::BTreeSet;
 use tare_model::outcome::Cause;
 use tare_model::study::{COMPARED, CellOutcome, FigureSeen, Judgement, Seen, StudyOutcome, Unit, Verdict};
@@ -22,8 +22,8 @@ const SHOWN: [(&str, &str, u8); 6] = [
 /// How the figures of [`COMPARED`] are headed, and which give way first.
 const COMPARED_HEADS: [(&str, u8); 4] = [("req/s", 0), ("CPU a request", 2), ("p50", 3), ("p99", 1)];
 
-/// The result for a terminal.
-pub fn terminal(study: &StudyOutcome, style: Style) -> String {
+/// The result, laid out.
+pub fn report(study: &StudyOutcome) -> Report {
     let mut parts = Vec::new();
     if !study.name.is_empty() {
         parts.push(Part { title: "", blocks: vec![Block::Line(Text::strong(study.name.clone()))] });
@@ -38,7 +38,29 @@ pub fn terminal(study: &StudyOutcome, style: Style) -> String {
             blocks: vec![Block::Table(Table { columns, rows: expected })],
         });
     }
-    render::terminal::render(&parts, style)
+    Report { parts, rows: rows(study) }
+}
+
+fn rows(study: &StudyOutcome) -> Rows {
+    let header = &["cell", "baseline", "blocks", "valid", "figure", "value", "ci95_low", "ci95_high", "unit"];
+    let row = |cell: &CellOutcome, name: &str, seen: Option<FigureSeen>| {
+        let [low, high] = seen.and_then(|seen| seen.ci95).map_or([None; 2], |ends| ends.map(Some));
+        vec![
+            cell.name.as_str().into(),
+            cell.baseline.as_deref().unwrap_or_default().into(),
+            (cell.blocks as f64).into(),
+            (cell.valid as f64).into(),
+            name.into(),
+            seen.map(|seen| seen.value).into(),
+            low.into(),
+            high.into(),
+            seen.map_or_else(String::new, |seen| words::id(seen.unit)).into(),
+        ]
+    };
+    let of = |cell: &'_ CellOutcome| -> Vec<Vec<Field>> {
+        cell.figures.iter().map(|(name, seen)| row(cell, name, *seen)).collect()
+    };
+    Rows { header, rows: study.cells.iter().flat_map(of).collect() }
 }
 
 /// The result as one JSON object.
@@ -280,8 +302,15 @@ mod tests {
             ],
             left_out: BTreeMap::from([("eight".to_owned(), 9)]),
         };
-        let text = terminal(&study, Style { color: false, width: 120, unicode: true });
+        let text = report(&study).terminal(crate::Style { color: false, width: 120, unicode: true });
         assert!(text.starts_with("layouts\n"), "{text}");
+        let table = report(&study).csv();
+        assert!(
+            table.starts_with("cell,baseline,blocks,valid,figure,value,ci95_low,ci95_high,unit\n"),
+            "{table}"
+        );
+        assert!(table.contains("\none,two,3,2,p99,,,,\n"), "{table}");
+        assert!(report(&study).markdown().contains("### Expectations"));
         for wanted in [
             "one, against two",
             "Against the baseline",

@@ -1,22 +1,33 @@
 //! What came of the zoo: the verdicts on real programs against what is true of them.
 
-use crate::block::{Block, Column, Note, Row, Table, Text, Tone};
+use crate::block::{Block, Column, Note, Row, Rows, Table, Text, Tone};
 use crate::format::percent;
 use crate::sections::Part;
 use crate::words::things;
-use crate::{Style, render};
+use crate::{Report, words};
 use std::collections::BTreeMap;
 use tare_model::outcome::Cause;
 use tare_model::zoo::{Found, Judgement, Run, RunResult, Subject, Truth, Zoo};
 
-/// The result for a terminal.
-pub fn terminal(zoo: &Zoo, style: Style) -> String {
-    render::terminal::render(&parts(zoo, found_by_truth(zoo)), style)
+/// The result, laid out; `is_page`: there is room for what is true against what was found as a matrix.
+pub fn report(zoo: &Zoo, is_page: bool) -> Report {
+    let matrix = if is_page { confusion(zoo) } else { found_by_truth(zoo) };
+    Report { parts: parts(zoo, matrix), rows: rows(zoo) }
 }
 
-/// The same as Markdown.
-pub fn markdown(zoo: &Zoo) -> String {
-    render::markdown::render(&parts(zoo, confusion(zoo)))
+fn rows(zoo: &Zoo) -> Rows {
+    let row = |run: &Run| {
+        let (found, judgement) = match &run.result {
+            RunResult::Measured(found) => (words::id(found.bottleneck), words::id(found.judgement)),
+            RunResult::Failed { .. } => ("failed".to_owned(), "failed".to_owned()),
+        };
+        let names = [run.subject.as_str().into(), run.truth.as_str().into(), f64::from(run.repeat).into()];
+        names.into_iter().chain([found.into(), judgement.into()]).collect()
+    };
+    Rows {
+        header: &["subject", "truth", "repeat", "found", "judgement"],
+        rows: zoo.runs.iter().map(row).collect(),
+    }
 }
 
 /// The result as one JSON object.

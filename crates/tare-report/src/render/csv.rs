@@ -1,6 +1,7 @@
 //! Comma-separated values for other programs: full precision, base units, an empty field where there is no
 //! figure (RFC 4180).
 
+use crate::block::{Field, Rows};
 use crate::words;
 use tare_model::outcome::{CommandSummary, NetOrMissing, Outcome};
 
@@ -11,6 +12,22 @@ pub(crate) fn render(outcome: &Outcome) -> String {
         commands(&mut text, outcome)
     } else {
         trials(&mut text, outcome)
+    }
+    text
+}
+
+/// A header and its rows.
+pub(crate) fn rows(rows: &Rows) -> String {
+    let mut text = String::new();
+    line(&mut text, rows.header.iter().map(|name| (*name).to_owned()));
+    for row in &rows.rows {
+        line(
+            &mut text,
+            row.iter().map(|one| match one {
+                Field::Text(text) => field(text),
+                Field::Number(figure) => number(*figure),
+            }),
+        );
     }
     text
 }

@@ -5,22 +5,38 @@ mod frames;
 mod story;
 mod table;
 
-use crate::block::{Block, Text, Tone};
+use crate::block::{Block, Field, Rows, Text, Tone};
 use crate::format::{count, joined, logarithm, percent, with_unit};
 use crate::sections::{Part, Source, warnings::note};
-use crate::{Style, render, words};
+use crate::{Report, words};
 use tare_model::outcome::{Gross, Outcome};
 use tare_model::why::{Change, Part as WhyPart, Run, Why};
 use tare_model::{Reading, Record};
 
-/// Why two runs differ, for a terminal: how much, which part of it is what, and what else was not the same.
-pub fn terminal(why: &Why, style: Style) -> String {
-    render::terminal::render(&parts(why), style)
+/// Why two runs differ, laid out: how much, which part of it is what, and what else was not the same.
+pub fn report(why: &Why) -> Report {
+    Report { parts: parts(why), rows: rows(why) }
 }
 
-/// The same as one HTML page that needs nothing but itself.
-pub fn html(why: &Why) -> String {
-    render::html::render(&parts(why))
+fn rows(why: &Why) -> Rows {
+    let row = |name: &str, sides: [Option<f64>; 2], unit: &str, ln: f64, ci95: Option<[f64; 2]>| {
+        let [low, high] = ci95.map_or([None; 2], |ends| ends.map(Some));
+        let [a, b] = sides.map(Field::from);
+        vec![name.into(), a, b, unit.into(), ln.into(), low.into(), high.into()]
+    };
+    let of = |name: &str, change: &Change| {
+        row(name, [Some(change.from), Some(change.to)], &change.unit, change.ln, change.ci95)
+    };
+    let mut rows: Vec<Vec<Field>> = Vec::new();
+    rows.extend(why.rate.value().map(|rate| of("rate", rate)));
+    let corrected = why.interference_corrected;
+    rows.extend(corrected.map(|one| row("interference_corrected", [None; 2], "", one.ln, one.ci95)));
+    rows.extend(why.net.value().map(|net| of("net", net)));
+    let parts = why.parts.value().into_iter().flatten();
+    rows.extend(
+        parts.map(|part| row(&part.id, [Some(part.from), Some(part.to)], &part.unit, part.ln, part.ci95)),
+    );
+    Rows { header: &["part", "a", "b", "unit", "ln", "ci95_low", "ci95_high"], rows }
 }
 
 /// The account as the JSON object that scripts rely on, indented.
@@ -31,14 +47,17 @@ pub fn json(why: &Why) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(why).map(|text| text + "\n")
 }
 
-/// Why one run is what it is, for a terminal: the bottleneck first, then where its time went.
-pub fn story(record: &Record, outcome: &Outcome, style: Style) -> String {
-    render::terminal::render(&story::parts(&Source { record, outcome }), style)
-}
-
-/// The same as one HTML page.
-pub fn story_html(record: &Record, outcome: &Outcome) -> String {
-    render::html::render(&story::parts(&Source { record, outcome }))
+/// Why one run is what it is, laid out: the bottleneck first, then where its time went.
+pub fn story(record: &Record, outcome: &Outcome) -> Report {
+    let losses = outcome.accounting.sut.iter().flat_map(|sut| {
+        let ran = std::iter::once(("ran".to_owned(), sut.busy_cpus));
+        ran.chain(sut.losses_cpus.iter().map(|(name, lost)| (name.clone(), *lost)))
+    });
+    let rows = losses.map(|(name, cpus)| vec![Field::from(name), cpus.into()]).collect();
+    Report {
+        parts: story::parts(&Source { record, outcome }),
+        rows: Rows { header: &["part", "cpus"], rows },
+    }
 }
 
 fn parts(why: &Why) -> Vec<Part> {

@@ -42,7 +42,7 @@ fn effect(figure: Figure, ends: [f64; 2], verdict: Verdict) -> Effect {
     }
 }
 
-fn worse() -> Gate {
+pub(crate) fn worse() -> Gate {
     let missing = Missing::with_remedy("the generator gave out first", "go by net");
     let lacking = Effect {
         change: Reading::Missing(missing),
@@ -95,7 +95,7 @@ fn worse() -> Gate {
 }
 
 fn shown(of: &Gate) -> String {
-    gate::terminal(of, Style { color: false, width: 120, unicode: true })
+    gate::report(of).terminal(Style { color: false, width: 120, unicode: true })
 }
 
 #[test]

@@ -6,6 +6,7 @@
     reason = "a test may panic, and says why"
 )]
 
+mod forms;
 mod gate;
 mod page;
 mod support;

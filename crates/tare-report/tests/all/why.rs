@@ -44,7 +44,7 @@ fn difference(kind: Kind, name: &str, a: Option<&str>, b: Option<&str>, matters:
     Difference { kind, name: name.to_owned(), a: side(a), b: side(b), matters: matters.to_owned() }
 }
 
-fn throttled() -> Why {
+pub(crate) fn throttled() -> Why {
     let change = |from: f64, to: f64, half: f64| {
         let ln = (to / from).ln();
         let unit = "req/s".to_owned();
@@ -90,8 +90,8 @@ fn throttled() -> Why {
 
 #[test]
 fn two_runs() {
-    insta::assert_snapshot!("why-two", why::terminal(&throttled(), style(120, true)));
-    insta::assert_snapshot!("why-two-narrow", why::terminal(&throttled(), style(60, false)));
+    insta::assert_snapshot!("why-two", why::report(&throttled()).terminal(style(120, true)));
+    insta::assert_snapshot!("why-two-narrow", why::report(&throttled()).terminal(style(60, false)));
 }
 
 /// Two that were loaded interleaved with the reference server, at saturation: how far they differ as measured, by the machine, and by
@@ -122,7 +122,8 @@ fn beside_reference(machine_ln: f64, cost_ln: f64) -> Why {
 
 #[test]
 fn the_first_sentence_is_the_strongest_that_is_shown() {
-    let text = |machine_ln, cost_ln| why::terminal(&beside_reference(machine_ln, cost_ln), style(120, true));
+    let text =
+        |machine_ln, cost_ln| why::report(&beside_reference(machine_ln, cost_ln)).terminal(style(120, true));
     insta::assert_snapshot!("why-slower-beside-reference", text(-0.05, -0.26));
     insta::assert_snapshot!("why-interference-alone", text(-0.3, -0.004));
     let unknown = text(-0.1, -0.004);
@@ -136,38 +137,38 @@ fn what_is_within_noise_or_not_to_be_had_is_said() {
         (rate.ln, rate.to, rate.ci95) = (-0.004, 167_300.0, Some([-0.02, 0.012]));
         parts.iter_mut().for_each(|part| (part.ln, part.ci95) = (-0.0008, Some([-0.01, 0.01])));
     }
-    let text = why::terminal(&same, style(100, true));
+    let text = why::report(&same).terminal(style(100, true));
     assert!(text.starts_with("No difference beyond what trials differ by: B is 0.40 % slower"), "{text}");
     let mut none = throttled();
     let missing = Missing::new("nothing was finished in B, and 0 has no logarithm");
     (none.rate, none.parts) = (Reading::Missing(missing.clone()), Reading::Missing(missing));
-    let text = why::terminal(&none, style(100, true));
+    let text = why::report(&none).terminal(style(100, true));
     assert!(text.starts_with("The two cannot be compared: nothing was finished in B"), "{text}");
 }
 
 #[test]
 fn the_page_has_the_same_and_a_waterfall() {
-    let page = why::html(&throttled());
+    let page = why::report(&throttled()).html();
     assert!(page.starts_with("<!doctype html>") && page.contains("class=\"rows steps\""));
     for word in ["throttled", "MODE", "memcpy", "microcode", "before.tare"] {
         assert!(page.contains(word), "{word}");
     }
     let mut odd = throttled();
     odd.differences[0].a = Some("<script>\u{1b}[2J".to_owned());
-    assert!(!why::html(&odd).contains("<script"));
-    assert!(why::terminal(&odd, style(100, true)).chars().all(|c| c == '\n' || !c.is_control()));
+    assert!(!why::report(&odd).html().contains("<script"));
+    assert!(why::report(&odd).terminal(style(100, true)).chars().all(|c| c == '\n' || !c.is_control()));
 }
 
 #[test]
 fn one_run() {
     let (record, outcome) = (crate::support::record(), crate::support::throttled());
-    insta::assert_snapshot!("why-one", why::story(&record, &outcome, style(100, true)));
-    assert!(why::story_html(&record, &outcome).contains("Where each second of its CPUs went"));
+    insta::assert_snapshot!("why-one", why::story(&record, &outcome).terminal(style(100, true)));
+    assert!(why::story(&record, &outcome).html().contains("Where each second of its CPUs went"));
     let (mut record, mut outcome) = (record, outcome);
     let figures = [f64::NAN, 0.0, -1.0, 1e300, f64::INFINITY];
     crate::support::scramble::scramble(&mut outcome, &figures, "a\u{1b}[2J<script>");
     crate::support::scramble::scramble_record(&mut record, &figures, "a\u{1b}[2J<script>");
-    let text = why::story(&record, &outcome, style(80, true));
+    let text = why::story(&record, &outcome).terminal(style(80, true));
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains("NaN"), "{text}");
-    assert!(!why::story_html(&record, &outcome).contains("<script"));
+    assert!(!why::story(&record, &outcome).html().contains("<script"));
 }

@@ -1,5 +1,6 @@
 //! `tare calibrate`.
 
+use super::output::OutputArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -42,9 +43,6 @@ pub struct CalibrateArgs {
     /// With --zoo: begin no run after this time.
     #[arg(long, value_name = "TIME", requires = "zoo", value_parser = super::values::duration)]
     pub budget: Option<std::time::Duration>,
-    /// With --zoo: write the result as Markdown to this file ('-': standard output).
-    #[arg(long, value_name = "FILE", requires = "zoo")]
-    pub export_markdown: Option<PathBuf>,
     /// This injection alone, with --zoo this program (or PROGRAM/TRUTH); may be given several times (see --list for the names).
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
@@ -57,10 +55,9 @@ pub struct CalibrateArgs {
     /// Seed of the order [default: another one each time].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Print the result, with every run, as one JSON object.
-    #[arg(long)]
-    pub json: bool,
-    /// Keep the same in this file.
+    #[command(flatten)]
+    pub exports: OutputArgs,
+    /// Keep the result, with every run, as JSON in this file.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Keep the record of each run in this folder, for `tare show`, and each comparison as JSON.

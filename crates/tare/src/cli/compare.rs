@@ -1,5 +1,6 @@
 //! `tare compare`.
 
+use super::output::OutputArgs;
 use super::traffic::TrafficArgs;
 use super::values::{self, CpuList};
 use clap::Args;
@@ -54,10 +55,9 @@ pub struct CompareArgs {
     #[command(flatten)]
     pub traffic: TrafficArgs,
 
-    /// Print the result, with every launch, as one JSON object.
-    #[arg(long, help_heading = "Output")]
-    pub json: bool,
-    /// Keep the same in this file, from the first launch on.
+    #[command(flatten)]
+    pub exports: OutputArgs,
+    /// Keep the result, with every launch, as JSON in this file, from the first launch on.
     #[arg(short, long, value_name = "FILE.json", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// No progress on standard error.

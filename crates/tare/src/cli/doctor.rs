@@ -1,5 +1,6 @@
 //! The arguments of `tare doctor`.
 
+use super::output::OutputArgs;
 use clap::Args;
 use std::path::PathBuf;
 use tare_model::placement::Policy;
@@ -20,9 +21,8 @@ pub struct DoctorArgs {
     /// Say of every check what was found, what it does and what to do; else of what is bad or to mind only.
     #[arg(short, long)]
     pub all: bool,
-    /// Print checks, topology, survey and probes as one JSON object.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub exports: OutputArgs,
     /// Do not probe, and watch the others for a moment only.
     #[arg(long)]
     pub no_probes: bool,

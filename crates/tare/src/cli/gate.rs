@@ -1,5 +1,6 @@
 //! The arguments of `tare gate`.
 
+use super::output::OutputArgs;
 use super::values;
 use clap::{ArgGroup, Args};
 use std::path::PathBuf;
@@ -80,9 +81,8 @@ pub struct GateArgs {
     /// Differences up to this do not matter: `no difference` is then said.
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = values::percent)]
     pub margin: f64,
-    /// Print the result as one JSON object.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub exports: OutputArgs,
     /// No progress on standard error.
     #[arg(short, long)]
     pub quiet: bool,

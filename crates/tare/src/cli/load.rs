@@ -1,5 +1,6 @@
 //! The arguments of `tare load`.
 
+use super::output::OutputArgs;
 use super::traffic::TrafficArgs;
 use super::values::{self, CpuList};
 use clap::Args;
@@ -48,9 +49,8 @@ pub struct LoadArgs {
     /// Print the whole distribution of latencies.
     #[arg(short = 'L', long, help_heading = "Output")]
     pub latency: bool,
-    /// Print the result as one JSON object.
-    #[arg(long, help_heading = "Output")]
-    pub json: bool,
+    #[command(flatten)]
+    pub exports: OutputArgs,
     /// Write the latencies of each second as an HdrHistogram interval log (V2, nanoseconds).
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub hdr: Option<PathBuf>,

@@ -10,17 +10,25 @@ pub struct OutputArgs {
     /// Print the result as one JSON object.
     #[arg(long)]
     pub json: bool,
-    /// Write the trials as CSV; `-` is standard output, in place of the result.
+    /// Write the figures as CSV, in base units (of a run its trials); `-` is standard output, in place of the result.
     #[arg(long, value_name = "FILE")]
     pub export_csv: Option<PathBuf>,
     /// Write the result as Markdown tables; `-` is standard output, in place of the result.
     #[arg(long, value_name = "FILE")]
     pub export_markdown: Option<PathBuf>,
+    /// Write the result as one HTML page that needs nothing but itself; `-` is standard output, in place of the result.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 impl OutputArgs {
     /// Whether an export takes the place of the result on standard output.
     pub fn takes_stdout(&self) -> bool {
-        [&self.export_csv, &self.export_markdown].into_iter().flatten().any(|path| path == Path::new("-"))
+        self.files().any(|path| path == Path::new("-"))
+    }
+
+    /// All that is written besides.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        [&self.export_csv, &self.export_markdown, &self.html].into_iter().flatten().map(PathBuf::as_path)
     }
 }

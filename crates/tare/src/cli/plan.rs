@@ -1,5 +1,6 @@
 //! `tare plan`.
 
+use super::output::OutputArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -65,9 +66,8 @@ pub struct PlanArgs {
     /// Keep the record of each launch in this folder.
     #[arg(short, long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
-    /// Print the result as one JSON object.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub exports: OutputArgs,
     /// No progress on standard error.
     #[arg(short, long)]
     pub quiet: bool,

@@ -1,5 +1,6 @@
 //! `tare steady`.
 
+use super::output::OutputArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -23,7 +24,6 @@ than 5 %, and as fast in half the length of the series; bimodal, where it altern
 pub struct SteadyArgs {
     /// The series; `-` is standard input.
     pub file: PathBuf,
-    /// Print one JSON object for each series, a line each.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub exports: OutputArgs,
 }

@@ -1,5 +1,6 @@
 //! The arguments of `tare why`.
 
+use super::output::OutputArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -26,10 +27,9 @@ pub struct WhyArgs {
     pub a: Option<PathBuf>,
     /// The run to compare.
     pub b: Option<PathBuf>,
-    /// Print the account as one JSON object (of one run: its result, as 'tare show --json').
-    #[arg(long)]
-    pub json: bool,
-    /// Write the account as one self-contained HTML page instead; `-` is standard output.
+    #[command(flatten)]
+    pub exports: OutputArgs,
+    /// The same as --html FILE, and nothing on the terminal.
     #[arg(short, long, value_name = "FILE.html", conflicts_with = "json")]
     pub output: Option<PathBuf>,
 }

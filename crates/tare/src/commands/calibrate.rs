@@ -21,12 +21,13 @@ const FILE: &str = "calibration.json";
 
 /// Injects, measures, prints and keeps.
 pub fn calibrate(args: &CalibrateArgs, style: Style) -> Ended {
+    super::check_output(&args.exports)?;
     if args.zoo {
         return super::zoo::zoo(args, style);
     }
     if args.list {
         let list = calibrate::list()?;
-        let text = match args.json {
+        let text = match args.exports.json {
             true => report::list_json(&list).map_err(Failure::underway)?,
             false => report::list(&list, style),
         };
@@ -63,8 +64,8 @@ pub fn calibrate(args: &CalibrateArgs, style: Style) -> Ended {
         super::write(path, &json)?;
     }
     if args.output.as_deref() != Some(std::path::Path::new("-")) {
-        let text = if args.json { json } else { report::terminal(&calibration, style) };
-        terminal::print(&text).map_err(Failure::underway)?;
+        let shown = report::report(&calibration);
+        super::emit_report(&shown, &shown, &json, &args.exports, style)?;
     }
     keep(&calibration)?;
     calibrated.end?;

@@ -25,6 +25,7 @@ const ANYWHERE: &str = "http://127.0.0.1/";
 /// Compares, prints and keeps.
 pub fn compare(args: &CompareArgs, style: Style) -> Ended {
     check_conditions(args).map_err(Failure::usage)?;
+    super::check_output(&args.exports)?;
     if args.are_records() {
         return super::compare_records::compare_records(args, style);
     }
@@ -33,11 +34,9 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
         compared.end?;
         return Ok(ExitCode::SUCCESS);
     };
-    let text = match args.json {
-        true => report::json(&comparison).map_err(Failure::underway)?,
-        false => report::terminal(&comparison, style),
-    };
-    terminal::print(&text).map_err(Failure::underway)?;
+    let shown = report::report(&comparison);
+    let json = report::json(&comparison).map_err(Failure::underway)?;
+    super::emit_report(&shown, &shown, &json, &args.exports, style)?;
     compared.end.map_err(of_a_launch)?;
     if !compare::is_valid(&comparison) {
         return Ok(ExitCode::from(NOT_VALID));

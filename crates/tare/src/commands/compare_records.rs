@@ -3,13 +3,12 @@
 use super::judged::{differ, ended, is_proven, measured};
 use crate::cli::compare::CompareArgs;
 use crate::failure::{Ended, Failure};
-use crate::terminal;
 use anyhow::anyhow;
 use std::path::Path;
 use std::process::ExitCode;
 use tare_explain::gate::{self, Asked};
 use tare_model::gate::Gate;
-use tare_report::{Style, gate as report};
+use tare_report::{Report, Style, gate as report};
 
 /// Judges and prints.
 pub fn compare_records(args: &CompareArgs, style: Style) -> Ended {
@@ -26,11 +25,9 @@ pub fn compare_records(args: &CompareArgs, style: Style) -> Ended {
         differ(first, other)?;
         gates.push(gate::against_baseline(measured(other, None)?, measured(first, None)?, &asked));
     }
-    let text = match args.json {
-        true => report::json(&gates).map_err(Failure::underway)?,
-        false => gates.iter().map(|gate| report::terminal(gate, style)).collect::<Vec<_>>().join("\n"),
-    };
-    terminal::print(&text).map_err(Failure::underway)?;
+    let shown = Report::joined(gates.iter().map(report::report));
+    let json = report::json(&gates).map_err(Failure::underway)?;
+    super::emit_report(&shown, &shown, &json, &args.exports, style)?;
     // What is proven of one of them is proven.
     let (worst, rest): (Vec<&Gate>, Vec<&Gate>) =
         gates.iter().partition(|gate| gate.valid && is_proven(gate));

@@ -35,6 +35,7 @@ pub fn doctor(args: &DoctorArgs, style: Style) -> Ended {
     if let Some(path) = &args.capture {
         return pack(path, args.quiet);
     }
+    super::check_output(&args.exports)?;
     // What an archive was unpacked to goes away with `captured`: not with a process that is killed meanwhile.
     let interrupted = args.root.is_some().then(super::interrupt_flag).transpose()?;
     let captured = args.root.as_deref().map(Captured::open).transpose().map_err(Failure::usage)?;
@@ -68,11 +69,9 @@ pub fn doctor(args: &DoctorArgs, style: Style) -> Ended {
         now_unix_s: tare_sys::time::wall_s(),
     });
     let code = exit_code(&checks);
-    let text = match args.json {
-        true => report::json(&Examination { checks, topology, survey, probes }).map_err(Failure::underway)?,
-        false => report::terminal(&checks, args.all, style),
-    };
-    terminal::print(&text).map_err(Failure::underway)?;
+    let [shown, page] = [args.all, true].map(|everything| report::report(&checks, everything));
+    let json = report::json(&Examination { checks, topology, survey, probes }).map_err(Failure::underway)?;
+    super::emit_report(&shown, &page, &json, &args.exports, style)?;
     Ok(code)
 }
 

@@ -4,7 +4,6 @@ use super::builds::gate_of_builds;
 use super::judged::{differ, ended, measured};
 use crate::cli::gate::GateArgs;
 use crate::failure::{Ended, Failure};
-use crate::terminal;
 use anyhow::anyhow;
 use std::path::Path;
 use std::process::ExitCode;
@@ -17,6 +16,7 @@ use tare_store::history::{History, append};
 
 /// Judges, prints and keeps.
 pub fn gate(args: &GateArgs, style: Style) -> Ended {
+    super::check_output(&args.exports)?;
     let given = (!args.fail_if.is_empty()).then(|| args.fail_if.clone());
     let asked = Asked { margin: args.margin, conditions: given };
     let gate = match &args.against {
@@ -24,11 +24,9 @@ pub fn gate(args: &GateArgs, style: Style) -> Ended {
         None => Some(gate_of_records(args, &asked)?),
     };
     let Some(gate) = gate else { return Ok(ExitCode::SUCCESS) };
-    let text = match args.json {
-        true => report::json(&gate).map_err(Failure::underway)?,
-        false => report::terminal(&gate, style),
-    };
-    terminal::print(&text).map_err(Failure::underway)?;
+    let shown = report::report(&gate);
+    let json = report::json(&gate).map_err(Failure::underway)?;
+    super::emit_report(&shown, &shown, &json, &args.exports, style)?;
     Ok(ended(&gate, args.strict))
 }
 

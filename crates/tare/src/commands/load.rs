@@ -30,6 +30,7 @@ pub fn load(args: &LoadArgs, style: Style) -> Ended {
     for path in [&args.hdr, &args.series].into_iter().flatten() {
         super::check_writable(path)?;
     }
+    super::check_output(&args.exports)?;
     let target = Target::parse(&args.url).map_err(Failure::usage)?;
     let mut spec = super::traffic::spec(&args.traffic, target)?;
     spec.requests_max = args.requests;
@@ -132,11 +133,9 @@ fn emit(args: &LoadArgs, run: &LoadRun, outcome: &LoadOutcome, style: Style) -> 
     if [&args.hdr, &args.series].into_iter().flatten().any(|path| path == Path::new("-")) {
         return Ok(());
     }
-    let text = match args.json {
-        true => tare_report::load::json(outcome).map_err(Failure::underway)?,
-        false => tare_report::load::terminal(outcome, args.latency, style),
-    };
-    terminal::print(&text).map_err(Failure::underway)
+    let [shown, page] = [args.latency, true].map(|all| tare_report::load::report(outcome, all));
+    let json = tare_report::load::json(outcome).map_err(Failure::underway)?;
+    super::emit_report(&shown, &page, &json, &args.exports, style)
 }
 
 #[cfg(test)]

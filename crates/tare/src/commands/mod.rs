@@ -36,7 +36,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 use tare_model::Record;
 use tare_model::outcome::Outcome;
-use tare_report::Style;
+use tare_report::{Report, Style};
 
 /// Longest that is waited for who reads a pipe that the user named.
 const READ_WITHIN: Duration = Duration::from_secs(5);
@@ -84,12 +84,44 @@ pub fn emit(record: &Record, outcome: &Outcome, output: &OutputArgs, style: Styl
     if let Some(path) = &output.export_markdown {
         write(path, &tare_report::markdown(record, outcome))?;
     }
+    if let Some(path) = &output.html {
+        write(path, &tare_report::html(record, outcome))?;
+    }
     let text = match output.json {
         _ if output.takes_stdout() => return Ok(()),
         true => tare_report::json(outcome).map_err(Failure::underway)?,
         false => tare_report::terminal(record, outcome, style),
     };
     terminal::print(&text).map_err(Failure::underway)
+}
+
+/// The same of a result that is laid out already, whose JSON form is there; `page`: as there is room for it on a page.
+pub fn emit_report(
+    report: &Report,
+    page: &Report,
+    json: &str,
+    output: &OutputArgs,
+    style: Style,
+) -> Result<(), Failure> {
+    if let Some(path) = &output.export_csv {
+        write(path, &report.csv())?;
+    }
+    if let Some(path) = &output.export_markdown {
+        write(path, &page.markdown())?;
+    }
+    if let Some(path) = &output.html {
+        write(path, &page.html())?;
+    }
+    match output.json {
+        _ if output.takes_stdout() => Ok(()),
+        true => terminal::print(json).map_err(Failure::underway),
+        false => terminal::print(&report.terminal(style)).map_err(Failure::underway),
+    }
+}
+
+/// Finds out before anything is started that a result can be written to where it is to go.
+pub fn check_output(output: &OutputArgs) -> Result<(), Failure> {
+    output.files().try_for_each(check_writable)
 }
 
 /// Set by Ctrl-C and by a polite kill; whoever runs looks at it and cleans up.

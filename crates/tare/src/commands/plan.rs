@@ -19,6 +19,7 @@ const DID_NOT_HOLD: u8 = 1;
 
 /// Judges the plan, runs it, prints.
 pub fn plan(args: &PlanArgs, style: Style) -> Ended {
+    super::check_output(&args.exports)?;
     let study = study(args)?;
     if args.dry_run {
         terminal::print(&reported(&study)).map_err(Failure::underway)?;
@@ -41,11 +42,9 @@ pub fn plan(args: &PlanArgs, style: Style) -> Ended {
     let outcome = &studied.outcome;
     let measured = outcome.cells.iter().any(|cell| cell.blocks > 0);
     if measured {
-        let text = match args.json {
-            true => report::json(outcome).map_err(Failure::underway)?,
-            false => report::terminal(outcome, style),
-        };
-        terminal::print(&text).map_err(Failure::underway)?;
+        let shown = report::report(outcome);
+        let json = report::json(outcome).map_err(Failure::underway)?;
+        super::emit_report(&shown, &shown, &json, &args.exports, style)?;
     }
     // A server that goes away between launches is found missing where a launch begins; something was started by then.
     studied.end.map_err(|error| match error {

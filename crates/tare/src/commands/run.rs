@@ -31,9 +31,7 @@ const SCAN_STEPS_MAX: usize = 10_000;
 
 /// Measures, prints and keeps the record.
 pub fn run(args: RunArgs, style: Style) -> Ended {
-    for path in [&args.output.export_csv, &args.output.export_markdown].into_iter().flatten() {
-        super::check_writable(path)?;
-    }
+    super::check_output(&args.output)?;
     if args.command.is_empty() && std::env::args_os().next_back().is_some_and(|last| last == "--") {
         return Err(Failure::usage(anyhow!(
             "no program stands after '--' (leave '--' out to measure a server)"

@@ -2,7 +2,6 @@
 
 use crate::cli::steady::SteadyArgs;
 use crate::failure::{Ended, Failure};
-use crate::terminal;
 use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
 use std::fs::File;
@@ -30,11 +29,9 @@ pub fn steady(args: &SteadyArgs, style: Style) -> Ended {
     let examined = examine(&args.file)
         .with_context(|| format!("cannot use {}", args.file.display()))
         .map_err(Failure::usage)?;
-    let text = match args.json {
-        true => report::json(&examined).map_err(Failure::underway)?,
-        false => report::terminal(&examined, style),
-    };
-    terminal::print(&text).map_err(Failure::underway)?;
+    let shown = report::report(&examined);
+    let json = report::json(&examined).map_err(Failure::underway)?;
+    super::emit_report(&shown, &shown, &json, &args.exports, style)?;
     Ok(ExitCode::SUCCESS)
 }
 

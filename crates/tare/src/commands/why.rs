@@ -7,13 +7,14 @@ use crate::terminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tare_model::{Missing, Record};
-use tare_report::{Style, why as report};
+use tare_report::{Report, Style, why as report};
 
 /// Explains one record, or the difference between two.
 pub fn why(args: &WhyArgs, style: Style) -> Ended {
     let (path, record) = super::read_record(args.a.as_deref())?;
-    let text = match &args.b {
-        None => alone(args, &record, style)?,
+    super::check_output(&args.exports)?;
+    let (shown, json) = match &args.b {
+        None => alone(&record)?,
         Some(b) => {
             if super::same_file(&path, b) {
                 return Err(Failure::usage(anyhow::anyhow!(
@@ -22,42 +23,30 @@ pub fn why(args: &WhyArgs, style: Style) -> Ended {
                 )));
             }
             let (_, other) = super::read_record(Some(b))?;
-            difference(args, (&path, &record), (b, &other), style)?
+            difference((&path, &record), (b, &other))?
         }
     };
     let Some(output) = &args.output else {
-        terminal::print(&text).map_err(Failure::underway)?;
+        super::emit_report(&shown, &shown, &json, &args.exports, style)?;
         return Ok(ExitCode::SUCCESS);
     };
-    super::write(output, &text)?;
+    super::write(output, &shown.html())?;
     if output != Path::new("-") {
         terminal::say(&format!("tare: wrote {}", output.display()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn alone(args: &WhyArgs, record: &Record, style: Style) -> Result<String, Failure> {
+fn alone(record: &Record) -> Result<(Report, String), Failure> {
     let outcome = tare_explain::explain(record);
-    Ok(match (args.json, &args.output) {
-        (true, _) => tare_report::json(&outcome).map_err(Failure::underway)? + "\n",
-        (false, Some(_)) => report::story_html(record, &outcome),
-        (false, None) => report::story(record, &outcome, style),
-    })
+    let json = tare_report::json(&outcome).map_err(Failure::underway)? + "\n";
+    Ok((report::story(record, &outcome), json))
 }
 
-fn difference(
-    args: &WhyArgs,
-    a: (&Path, &Record),
-    b: (&PathBuf, &Record),
-    style: Style,
-) -> Result<String, Failure> {
+fn difference(a: (&Path, &Record), b: (&PathBuf, &Record)) -> Result<(Report, String), Failure> {
     let (name_a, name_b) = (a.0.display().to_string(), b.0.display().to_string());
     let why = tare_explain::why::why((&name_a, a.1), (&name_b, b.1)).map_err(not_comparable)?;
-    Ok(match (args.json, &args.output) {
-        (true, _) => report::json(&why).map_err(Failure::underway)?,
-        (false, Some(_)) => report::html(&why),
-        (false, None) => report::terminal(&why, style),
-    })
+    Ok((report::report(&why), report::json(&why).map_err(Failure::underway)?))
 }
 
 fn not_comparable(missing: Missing) -> Failure {

@@ -2,7 +2,7 @@
 
 use crate::cli::calibrate::CalibrateArgs;
 use crate::failure::{Ended, Failure};
-use crate::{progress, terminal};
+use crate::progress;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,9 +17,7 @@ const PASSING: &str = "zoo";
 
 /// Measures, judges and prints.
 pub fn zoo(args: &CalibrateArgs, style: Style) -> Ended {
-    for path in [&args.output, &args.export_markdown].into_iter().flatten() {
-        super::check_writable(path)?;
-    }
+    args.output.iter().try_for_each(|path| super::check_writable(path))?;
     let session = Session {
         record: None,
         state_dir: super::state_dir()?,
@@ -47,13 +45,9 @@ pub fn zoo(args: &CalibrateArgs, style: Style) -> Ended {
     if let Some(path) = &args.output {
         super::write(path, &json)?;
     }
-    if let Some(path) = &args.export_markdown {
-        super::write(path, &report::markdown(&zoo))?;
-    }
-    let to_stdout = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
-    if !to_stdout(&args.output) && !to_stdout(&args.export_markdown) {
-        let text = if args.json { json } else { report::terminal(&zoo, style) };
-        terminal::print(&text).map_err(Failure::underway)?;
+    if args.output.as_deref() != Some(Path::new("-")) {
+        let [shown, page] = [false, true].map(|is_page| report::report(&zoo, is_page));
+        super::emit_report(&shown, &page, &json, &args.exports, style)?;
     }
     measured.end?;
     Ok(if zoo.runs.is_empty() || zoo.summary.is_good() { ExitCode::SUCCESS } else { ExitCode::from(WRONG) })
