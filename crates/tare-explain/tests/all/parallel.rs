@@ -154,6 +154,12 @@ fn a_program_that_brought_an_interpreter_along_has_its_lock_where_threads_wait_f
     let (_, finding) =
         named(&of(parked(asked(&scene(threads(0.25))), &[0, 1, 2, 3])), Cause::ParallelismLimited);
     assert!(finding.summary.contains("interpreter lock"), "{}", finding.summary);
+    let outcome = explain(&of(parked(asked(&scene(threads(0.25))), &[0, 1, 2, 3])));
+    // Go's runtime is asked for its own garbage collector, and no other's.
+    assert!(
+        !outcome.verdict.warnings.iter().any(|warning| warning.text.contains("gc-pauses")),
+        "{outcome:#?}"
+    );
     let outcome = explain(&of(asked(&scene(threads(0.25)))));
     assert!(!outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::ParallelismLimited));
 }

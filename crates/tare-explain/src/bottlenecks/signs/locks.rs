@@ -7,6 +7,7 @@ use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
 use crate::bottlenecks::signs::free::free_cpus;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::program_wait;
+use tare_model::identity::Runtime;
 use tare_model::observation::Role;
 use tare_model::outcome::TareCause;
 
@@ -26,7 +27,7 @@ pub(crate) fn may_be_a_lock(accounting: &Accounting) -> bool {
 /// Whether the program's runtime puts threads to sleep that it has no work for.
 pub(crate) fn parks_threads(accounting: &Accounting) -> bool {
     let programs = accounting.record.identity.iter().flat_map(|identity| &identity.programs);
-    programs.filter(|program| program.role == Role::Sut).any(|program| program.runtime.is_some())
+    programs.filter(|program| program.role == Role::Sut).any(|program| program.runtime == Some(Runtime::Go))
 }
 
 /// The share of the CPU entitlement asleep in futexes that may be no locks, where lock and parking could not be distinguished:
