@@ -20,7 +20,7 @@ pub struct Why {
     /// Rate of requests, or of runs of a program (so that more is better in both).
     pub rate: Reading<Change>,
     /// The same without what the machine did to every program (the parts `clock` and `interference`); absent unless both runs were
-    /// loaded interleaved with the reference server, and the asked load of both is at saturation.
+    /// loaded interleaved with the reference server, and the asked load left neither program time to spare.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interference_corrected: Option<Corrected>,
     /// What the programs would do with nothing in the way. Where both were loaded interleaved with the reference server: in units of

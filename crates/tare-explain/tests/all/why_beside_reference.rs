@@ -20,7 +20,11 @@ fn busy(run: f64, cost_us: f64) -> Scene {
 
 /// A run of a program that costs so much, on a machine whose interference has these factors; of the asked load how far it fills the
 /// CPU, and what a request costs more in it.
-fn run(cost_us: f64, factors: [f64; 5], (filled, more): (f64, f64)) -> Record {
+fn run(cost_us: f64, factors: [f64; 5], load: (f64, f64)) -> Record {
+    run_with(64, cost_us, factors, load)
+}
+
+fn run_with(connections: u32, cost_us: f64, factors: [f64; 5], (filled, more): (f64, f64)) -> Record {
     let own = [1.001, 0.999, 1.0, 1.002, 0.998];
     let blocks: Vec<[Scene; 3]> = factors
         .into_iter()
@@ -30,7 +34,7 @@ fn run(cost_us: f64, factors: [f64; 5], (filled, more): (f64, f64)) -> Record {
             [busy(filled, cost_us * more), busy(0.98, cost_us), busy(0.98, REFERENCE_US * factor)]
         })
         .collect();
-    let mut record = in_blocks(64, &blocks);
+    let mut record = in_blocks(connections, &blocks);
     let Workload::Http(http) = &mut record.plan.workload else { unreachable!() };
     http.reference = Some(KnownReference { level: None });
     record
@@ -91,4 +95,14 @@ fn an_asked_load_with_time_to_spare_is_a_part_of_its_own() {
     assert!(why.interference_corrected.is_none());
     assert!((part(&why, "underload").ln - (1.2f64 / 1.5).ln()).abs() < 5e-3, "{why:#?}");
     assert!(part(&why, "cost").ln.abs() < 5e-3 && part(&why, "interference").ln.abs() < 5e-3, "{why:#?}");
+}
+
+/// Eight connections fill the server too, and a request costs something else than with 64: that is none of the machine's.
+#[test]
+fn a_load_of_other_connections_is_no_interference() {
+    let why = account(&run(20.0, STEADY, FULL), &run_with(8, 20.0, STEADY, (0.98, 1.3)));
+    assert!((part(&why, "underload").ln - (1.0 / 1.3f64).ln()).abs() < 5e-3, "{why:#?}");
+    assert!(part(&why, "cost").ln.abs() < 5e-3 && part(&why, "interference").ln.abs() < 5e-3, "{why:#?}");
+    let corrected = why.interference_corrected.unwrap();
+    assert!((corrected.ln - (1.0 / 1.3f64).ln()).abs() < 5e-3, "{corrected:?}");
 }

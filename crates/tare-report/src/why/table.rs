@@ -16,7 +16,7 @@ pub(super) fn meaning(id: &str) -> &'static str {
     match id {
         "cost" => "what a request takes of a CPU",
         "interference" => "what the machine did to every program",
-        "underload" => "a request takes more where there is less to do",
+        "underload" => "at the asked load a request takes more than at saturation",
         "clock" => "how fast its CPUs ran",
         "instructions" => "instructions of a request",
         "ipc" => "instructions in a cycle",

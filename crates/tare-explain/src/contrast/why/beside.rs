@@ -3,7 +3,7 @@
 use crate::capacity::levels::Accounting;
 use crate::capacity::reference::cost_s;
 use tare_model::outcome::TareCause;
-use tare_model::plan::Purpose;
+use tare_model::plan::{Level, Purpose};
 use tare_stats::{Jackknife, jackknife, mean};
 
 /// A program that has nothing to do for more of its CPU time than this is not at saturation.
@@ -16,8 +16,10 @@ pub(super) struct Beside {
     pub demand_ln: Jackknife,
     /// ln of the CPU seconds of a request of the reference.
     pub reference_ln: Jackknife,
-    /// Whether the asked load is at saturation.
+    /// Whether the asked load leaves the program no time to spare, so that its rate follows the service demand.
     pub is_full: bool,
+    /// Whether it is the load of those windows too: with fewer connections a request costs something else.
+    pub is_same_load: bool,
 }
 
 impl Beside {
@@ -37,10 +39,14 @@ impl Beside {
         };
         let reference_ln = jackknife(costs_ln.len(), without)?.into_iter().next()?;
         let sut = accounting.asked.pool.sut.as_ref()?;
+        let load = |level: &Level| (level.connections, level.pipeline, level.rate_hz, level.stage);
+        let is_full = sut.tare_share(TareCause::NoWork) <= NO_WORK_MAX;
         Some(Beside {
             demand_ln: Jackknife { value: -ratio_ln.value, ..ratio_ln },
             reference_ln,
-            is_full: sut.tare_share(TareCause::NoWork) <= NO_WORK_MAX,
+            is_full,
+            is_same_load: is_full
+                && accounting.asked_level().map(load) == accounting.saturating_level.map(load),
         })
     }
 }

@@ -7,8 +7,8 @@
 //!
 //! Where both runs were loaded interleaved with the reference server, C falls apart once more: C = S · R, with S the service demand at
 //! saturation in requests of the reference in the same windows, which is the program's own, and R what was left, which is
-//! what the machine did to every program. Where the asked load is not at saturation C = S · R · U: R is then the reference's service
-//! demand itself, and U what a request takes more, since there is less to do.
+//! what the machine did to every program. Where the asked load is another one than in those windows C = S · R · U: R is then the reference's
+//! service demand itself, and U what a request takes more at that load.
 //!
 //! No part is known better than the accounting closes that it is taken from: what that of both runs leaves open, as a share of their busy
 //! time, widens the interval of every such part. Nor do the trials of a run show all that two runs differ by: their errors
@@ -48,7 +48,7 @@ pub(super) struct Split {
     pub from_hz: f64,
     pub to_hz: f64,
     pub parts: Vec<Share>,
-    /// All parts but those of the machine together; `None` unless both were loaded at saturation, and beside the reference.
+    /// All parts but those of the machine together; `None` unless both had no time to spare, and were loaded beside the reference.
     pub corrected: Option<Corrected>,
     /// A run has no clock, so that cost is in seconds.
     pub clockless: bool,
@@ -77,8 +77,14 @@ impl Evidence {
         self.beside.as_ref().and_then(|both| both.get(side))
     }
 
-    fn is_full(&self) -> Option<bool> {
-        self.beside.as_ref().map(|both| both.iter().all(|one| one.is_full))
+    /// Whether the asked load of both is that of the windows beside the reference; `None` where there are none.
+    fn is_same_load(&self) -> Option<bool> {
+        self.beside.as_ref().map(|both| both.iter().all(|one| one.is_same_load))
+    }
+
+    /// Whether both rates follow the service demand.
+    fn is_full(&self) -> bool {
+        self.beside.as_ref().is_some_and(|both| both.iter().all(|one| one.is_full))
     }
 
     /// How far the machine's interference of the two runs may have met program and reference unlike.
@@ -93,10 +99,19 @@ impl Evidence {
         let reference = beside.reference_ln.between_runs(self.apart);
         match term {
             Term::CostBesideReference => beside.demand_ln.added_to(Jackknife { se: 0.0, ..by_trials }),
-            Term::Interference { is_full: true, .. } => beside.demand_ln.added_to(by_trials),
-            Term::Interference { is_full: false, .. } => reference.added_to(by_trials),
+            Term::Interference { is_same_load: true, .. } => beside.demand_ln.added_to(by_trials),
+            Term::Interference { is_same_load: false, .. } => reference.added_to(by_trials),
             Term::Underload => reference.added_to(beside.demand_ln.added_to(by_trials)),
             _ => by_trials,
+        }
+    }
+
+    /// The same of all parts but those of the machine: what is taken out was measured in the reference's windows, or by the demand in them.
+    fn error_of_corrected(&self, side: usize, by_trials: Jackknife) -> Jackknife {
+        match (self.of(side), self.is_same_load()) {
+            (Some(beside), Some(true)) => beside.demand_ln.added_to(by_trials),
+            (Some(beside), _) => beside.reference_ln.between_runs(self.apart).added_to(by_trials),
+            (None, _) => by_trials,
         }
     }
 
@@ -122,8 +137,8 @@ pub(super) fn split(a: &[Sums], b: &[Sums], evidence: &Evidence) -> Result<Split
     let (from, to) = (pool(a, 0, None).ok_or_else(none)?, pool(b, 1, None).ok_or_else(none)?);
     check(&from, "A")?;
     check(&to, "B")?;
-    let terms = terms(&from, &to, evidence.is_full());
-    let is_corrected = terms.contains(&Term::CostBesideReference) && !terms.contains(&Term::Underload);
+    let terms = terms(&from, &to, evidence.is_same_load());
+    let is_corrected = terms.contains(&Term::CostBesideReference) && evidence.is_full();
     // The rate, all but the machine's parts, then each part.
     let shares = |from: &Terms, to: &Terms| -> Option<Vec<f64>> {
         let whole = Some((to.rate_hz / from.rate_hz).ln()).filter(|ln| ln.is_finite())?;
@@ -142,7 +157,7 @@ pub(super) fn split(a: &[Sums], b: &[Sums], evidence: &Evidence) -> Result<Split
         let known: Vec<Jackknife> = known.collect();
         let [rate, corrected, parts @ ..] = known.as_slice() else { return None };
         let parts = terms.iter().zip(parts).map(|(term, part)| evidence.error(*term, side, *part));
-        let corrected = evidence.of(side).map_or(*corrected, |beside| beside.demand_ln.added_to(*corrected));
+        let corrected = evidence.error_of_corrected(side, *corrected);
         Some([*rate, corrected].into_iter().chain(parts).collect::<Vec<_>>())
     };
     let first = by_trials(a, 0, &|left| shares(left, &to), &from);

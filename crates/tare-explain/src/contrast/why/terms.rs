@@ -29,8 +29,8 @@ pub(super) enum Term {
     /// What the machine did to every program: what a request of the reference took.
     Interference {
         in_cycles: bool,
-        /// By the program's own time at the asked load, which is at saturation; else by the reference's.
-        is_full: bool,
+        /// By the program's own time at the asked load, which is that of the windows beside the reference; else by the reference's.
+        is_same_load: bool,
     },
 }
 
@@ -77,8 +77,8 @@ impl Term {
             Term::Cost { in_cycles } => of.cost_s() * of.cycles(in_cycles),
             Term::CostBesideReference => of.demand(),
             Term::Underload => of.cost_s() / of.demand() / of.reference_s(),
-            Term::Interference { in_cycles, is_full } => {
-                let cost_s = if is_full { of.cost_s() / of.demand() } else { of.reference_s() };
+            Term::Interference { in_cycles, is_same_load } => {
+                let cost_s = if is_same_load { of.cost_s() / of.demand() } else { of.reference_s() };
                 cost_s * of.cycles(in_cycles)
             }
         }
@@ -111,8 +111,8 @@ impl Term {
     }
 }
 
-/// The terms that both runs have; `beside`: both were loaded interleaved with the reference, and whether the asked load of both is at
-/// saturation.
+/// The terms that both runs have; `beside`: both were loaded interleaved with the reference, and whether the asked load of both is the one
+/// of those windows.
 pub(super) fn terms(from: &Terms, to: &Terms, beside: Option<bool>) -> Vec<Term> {
     let mut terms = Vec::new();
     if from.entitled.is_some() && to.entitled.is_some() {
@@ -130,9 +130,9 @@ pub(super) fn terms(from: &Terms, to: &Terms, beside: Option<bool>) -> Vec<Term>
     }
     terms.extend(in_cycles.then_some(Term::Clock { counted: false }));
     match beside {
-        Some(is_full) => {
-            terms.extend([Term::Interference { in_cycles, is_full }, Term::CostBesideReference]);
-            terms.extend((!is_full).then_some(Term::Underload));
+        Some(is_same_load) => {
+            terms.extend([Term::Interference { in_cycles, is_same_load }, Term::CostBesideReference]);
+            terms.extend((!is_same_load).then_some(Term::Underload));
         }
         None => terms.push(Term::Cost { in_cycles }),
     }
