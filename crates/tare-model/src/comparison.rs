@@ -40,6 +40,9 @@ pub struct Comparison {
     pub launches: Vec<Launch>,
     /// What each program and figure came to.
     pub effects: Vec<Effect>,
+    /// Why the rates differ: what sums to the logarithm of each program's rate over the first one's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
     /// Figures that were compared and came to nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_known: Vec<NotKnown>,
@@ -140,6 +143,12 @@ pub struct Arm {
     pub errors: u64,
     /// CPU time of its processes; `null`: a process of it went away meanwhile.
     pub cpu_ns: Option<u64>,
+    /// Its threads waited for a CPU for so long together; absent where that is not known, and of commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ns: Option<u64>,
+    /// A quota of its group, or of one above it, held it back for so long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_ns: Option<u64>,
     /// Its figures, in base units; one that could not be had is not there.
     pub figures: BTreeMap<Figure, f64>,
     /// CPU time of a request in each of the windows that the launch was counted in, seconds; of runtimes that compile.
@@ -293,6 +302,26 @@ pub struct Effect {
     pub detectable: Option<f64>,
     /// Seconds that a comparison as this one needs for an interval of ±1 %.
     pub one_percent_s: Option<f64>,
+}
+
+/// A part of ln(rate of a program / rate of the first one).
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct Part {
+    /// Of which program.
+    pub program: String,
+    /// `cost`: the CPU time of a request. `throttled`, `waited-for-cpu`, `busy`: how much of its own turns it was busy, by what took most of the
+    /// rest: a quota, others that ran while it was ready, or what is not known (no work, its own sleep).
+    pub id: String,
+    /// Positive where it made the program faster.
+    pub ln: f64,
+    /// 95 % interval, as good at every interim analysis as those of the figures; `null`: too few launches.
+    pub ci95: Option<[f64; 2]>,
+    /// The figure behind it in the first program, in `unit`; a median over launches.
+    pub from: Option<f64>,
+    /// In this one.
+    pub to: Option<f64>,
+    /// `s`, or `share` of its own turns.
+    pub unit: String,
 }
 
 /// A figure that some launches lack: of the others alone it would be of the faster ones.

@@ -3,7 +3,7 @@
 mod warmth;
 
 use crate::block::{Block, Column, Note, Row, Rows, Table, Text, Tone};
-use crate::format::{self, count, seconds};
+use crate::format::{self, count, logarithm, percent, seconds, with_unit};
 use crate::sections::Part;
 use crate::{Report, words};
 use std::collections::BTreeMap;
@@ -22,6 +22,10 @@ pub fn report(comparison: &Comparison) -> Report {
         comparison.not_known.iter().map(|missing| Block::Line(Text::dim(not_known(missing, others.len()))));
     let figures = std::iter::once(table(comparison, others)).chain(missing).collect();
     parts.push(Part { title: "Figures", blocks: figures });
+    let why: Vec<Block> = others.iter().filter_map(|program| why(comparison, program)).collect();
+    if !why.is_empty() {
+        parts.push(Part { title: "Why the rates differ", blocks: why });
+    }
     parts.push(Part { title: "How far to trust it", blocks: trust(comparison) });
     if !comparison.warnings.is_empty() {
         let note = |warning: &tare_model::outcome::Warning| Note {
@@ -147,6 +151,54 @@ fn undecided(comparison: &Comparison, program: &Program, effects: &[&Effect]) ->
         )),
     };
     Block::Headline(text)
+}
+
+/// What a rate that was shown to differ is made of.
+fn why(comparison: &Comparison, program: &Program) -> Option<Block> {
+    let rate = comparison.effects.iter().find(|effect| {
+        effect.program == program.name
+            && effect.figure == Figure::Throughput
+            && matches!(effect.verdict, Verdict::Faster | Verdict::Slower)
+    })?;
+    let whole_ln = rate.change?.value.ln_1p();
+    let first = comparison.programs.first().map_or("", |first| first.name.as_str());
+    let mut parts: Vec<_> = comparison.parts.iter().filter(|part| part.program == program.name).collect();
+    parts.sort_by(|one, other| other.ln.abs().total_cmp(&one.ln.abs()));
+    let side = |value: Option<f64>, unit: &str| {
+        value.map_or_else(|| format::NONE.to_owned(), |value| with_unit(value, unit))
+    };
+    let row = |part: &&tare_model::comparison::Part| {
+        let ends = part.ci95.map(|[low, high]| format!("{}…{}", logarithm(low), logarithm(high)));
+        Row::Cells(vec![
+            Text::strong(&part.id),
+            Text::plain(side(part.from, &part.unit)),
+            Text::plain(side(part.to, &part.unit)),
+            Text::plain(logarithm(part.ln)),
+            Text::dim(ends.unwrap_or_default()),
+            Text::plain(percent(part.ln / whole_ln)),
+            Text::dim(meaning(&part.id)),
+        ])
+    };
+    let columns = vec![
+        Column::words(if comparison.programs.len() > 2 { &program.name } else { "" }, 0),
+        Column::figures(first, 2),
+        Column::figures(&program.name, 2),
+        Column::figures("ln", 0),
+        Column::words("95 %", 1),
+        Column::figures("share", 0),
+        Column::words("", 3),
+    ];
+    let rows: Vec<Row> = parts.iter().map(row).collect();
+    (!rows.is_empty()).then_some(Block::Table(Table { columns, rows }))
+}
+
+fn meaning(id: &str) -> &'static str {
+    match id {
+        "cost" => "what a request takes of a CPU",
+        "throttled" => "a quota held it back in its own turns",
+        "waited-for-cpu" => "others ran while it was ready",
+        _ => "how much of its own turns its CPUs were busy",
+    }
 }
 
 fn table(comparison: &Comparison, others: &[Program]) -> Block {
@@ -366,6 +418,8 @@ mod tests {
             one_percent_s: Some(31.0),
         };
         let arm = Arm {
+            waited_ns: None,
+            throttled_ns: None,
             own_ns: 1,
             answers: 1,
             errors: 0,
@@ -397,6 +451,7 @@ mod tests {
             ended: Some(Ended::Precise),
             elapsed_s: 20.0,
             launches: vec![launch(vec![Disturbance::Steal]), launch(Vec::new())],
+            parts: Vec::new(),
             effects: vec![
                 effect(Figure::Net, -0.03, Verdict::Slower),
                 effect(Figure::CpuPerRequest, 0.031, Verdict::Slower),

@@ -200,6 +200,7 @@ fn what_leaves_net_alone_is_there_and_nothing_that_changes_the_program() {
 fn compared(effects: Vec<Effect>, warnings: &[&str]) -> Comparison {
     let warning = |id: &&str| Warning { id: (*id).into(), text: format!("{id}!"), hint: String::new() };
     Comparison {
+        parts: Vec::new(),
         schema: comparison::SCHEMA,
         argv: Vec::new(),
         programs: Vec::new(),

@@ -4,6 +4,7 @@ use super::cost::cpu_ns;
 use super::length::Count;
 use super::request::PORT;
 use super::slices::slice_at;
+use super::taken::Taken;
 use crate::error::LabError;
 use crate::levels::nanoseconds;
 use crate::running::Running;
@@ -35,6 +36,7 @@ pub(super) struct Server {
 pub(super) struct Page {
     sample: HttpSample,
     cpu_ns: Option<u64>,
+    taken: Taken,
 }
 
 /// Names the program that an error is about, with a hint.
@@ -75,9 +77,10 @@ pub(super) fn cut(
     for _ in 0..CUTS_MAX {
         let collected = collect(servers, generators);
         let is_in_time = monotonic_ns() < turns.slice_ns(last + 1).0;
-        let sum = |((cut, cpu_ns), generator): ((Cut, _), &mut Generator)| Page {
+        let sum = |((cut, cpu_ns, taken), generator): ((Cut, _, _), &mut Generator)| Page {
             sample: generator.sum(cut),
             cpu_ns,
+            taken,
         };
         let pages = collected.into_iter().zip(generators.iter_mut()).map(sum).collect();
         if is_in_time {
@@ -93,10 +96,12 @@ pub(super) fn cut(
 }
 
 /// What all have counted and used, nothing summed: there is little time in a break.
-fn collect(servers: &[Server], generators: &mut [Generator]) -> Vec<(Cut, Option<u64>)> {
-    let both =
-        |(server, generator): (&Server, &mut Generator)| (generator.collect(), cpu_ns(&server.sut.pids));
-    servers.iter().zip(generators).map(both).collect()
+fn collect(servers: &[Server], generators: &mut [Generator]) -> Vec<(Cut, Option<u64>, Taken)> {
+    let all = |(server, generator): (&Server, &mut Generator)| {
+        let pids = &server.sut.pids;
+        (generator.collect(), cpu_ns(pids), Taken::read(pids))
+    };
+    servers.iter().zip(generators).map(all).collect()
 }
 
 /// How far each server has come, by [`cpu_ns`] and answers. Cuts nothing.
@@ -128,11 +133,14 @@ pub(super) fn arm(own_ns: u64, before: &Page, after: Page) -> Arm {
     ];
     let above_zero =
         |(figure, value): (Figure, Option<f64>)| Some((figure, value.filter(|value| *value > 0.0)?));
+    let Taken { waited_ns, throttled_ns } = after.taken.since(&before.taken);
     Arm {
         own_ns,
         answers,
         errors: sample.errors.values().sum(),
         cpu_ns,
+        waited_ns,
+        throttled_ns,
         figures: figures.into_iter().filter_map(above_zero).collect::<BTreeMap<_, _>>(),
         windows_s: Vec::new(),
         alone_s: None,

@@ -119,6 +119,8 @@ impl Runs {
             answers: self.count,
             errors: 0,
             cpu_ns: Some(self.cpu_ns),
+            waited_ns: None,
+            throttled_ns: None,
             figures: BTreeMap::from_iter(figures.into_iter().filter(|(_, value)| *value > 0.0)),
             windows_s: Vec::new(),
             alone_s: None,

@@ -87,7 +87,8 @@ fn steal_in(text: &str, cpus: &[u32]) -> Option<u64> {
     cpus.iter().map(|cpu| each.get(cpu).copied()).sum()
 }
 
-fn throttled_ns(file: &std::path::Path) -> Option<u64> {
+/// What a group's file counts as throttled.
+pub(super) fn throttled_ns(file: &std::path::Path) -> Option<u64> {
     throttled_in(&Root::live().text(file).ok()?)
 }
 

@@ -2,6 +2,7 @@
 
 use super::breaks::ANSWERS_FOR_P999;
 use super::interference::disturbances;
+use super::parts::parts;
 use super::{alone, warmth};
 use std::collections::BTreeMap;
 use tare_model::Missing;
@@ -37,6 +38,8 @@ pub fn judge(comparison: &mut Comparison) {
     let values = gather(comparison);
     comparison.effects = effects(comparison, &values);
     comparison.not_known = not_known(comparison, &values);
+    // One more than the figures, whose own intervals stay as they are.
+    comparison.parts = parts(comparison, sequence(comparison, figures(&values) + 1).as_ref());
     comparison.ended = ended(comparison);
     comparison.interleaving = alone::interleaved(comparison);
     comparison.warnings = warnings(comparison);
@@ -97,18 +100,28 @@ fn gather(comparison: &Comparison) -> BTreeMap<Key, Values> {
 }
 
 fn effects(comparison: &Comparison, gathered: &BTreeMap<Key, Values>) -> Vec<Effect> {
-    let level = level_of_each(gathered.keys().filter(|(_, figure)| figure.is_of_its_own()).count());
     let interference = covariates(&comparison.launches);
-    let sequence = comparison.planned.and_then(|planned| match is_of_few(comparison) {
-        true => Sequence::of_few(planned, level),
-        false => Sequence::of_launches(planned, level),
-    });
+    let sequence = sequence(comparison, figures(gathered));
     let others = comparison.programs.get(1..).unwrap_or_default();
     let effect = |(key, values): (&Key, &Values)| {
         let Program { name, .. } = others.get(key.0)?;
         effect(comparison, name, key.1, (values, &interference), sequence.as_ref())
     };
     gathered.iter().filter_map(effect).collect()
+}
+
+/// How many figures can be wrong.
+fn figures(gathered: &BTreeMap<Key, Values>) -> usize {
+    gathered.keys().filter(|(_, figure)| figure.is_of_its_own()).count()
+}
+
+/// How so many figures are analysed together.
+fn sequence(comparison: &Comparison, figures: usize) -> Option<Sequence> {
+    let level = level_of_each(figures);
+    comparison.planned.and_then(|planned| match is_of_few(comparison) {
+        true => Sequence::of_few(planned, level),
+        false => Sequence::of_launches(planned, level),
+    })
 }
 
 fn effect(

@@ -15,10 +15,12 @@ mod judge;
 mod launch;
 mod length;
 mod pace;
+mod parts;
 mod request;
 mod servers;
 mod slices;
 mod steps;
+mod taken;
 #[cfg(test)]
 mod tests;
 mod warmth;

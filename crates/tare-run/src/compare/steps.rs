@@ -84,6 +84,7 @@ pub(super) fn empty(programs: Vec<Program>, seed: u64) -> Comparison {
         elapsed_s: 0.0,
         launches: Vec::new(),
         effects: Vec::new(),
+        parts: Vec::new(),
         not_known: Vec::new(),
         interleaving: Vec::new(),
         warnings: Vec::new(),

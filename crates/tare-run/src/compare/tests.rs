@@ -38,6 +38,8 @@ fn arm(cost_s: f64, errors: u64) -> Arm {
         (Figure::P99, 100.0 * cost_s),
     ];
     Arm {
+        waited_ns: None,
+        throttled_ns: None,
         own_ns: 200_000_000,
         answers,
         errors,
@@ -78,6 +80,7 @@ fn comparison(launches: usize, costlier: f64, noise: &mut Noise) -> Comparison {
         not_known: Vec::new(),
         interleaving: Vec::new(),
         warnings: Vec::new(),
+        parts: Vec::new(),
     }
 }
 
@@ -102,6 +105,36 @@ fn more_cpu_per_request_is_found_and_the_same_is_not() {
     let fails = |text: &str, of: &Comparison| !text.parse::<Condition>().unwrap().proven(of).is_empty();
     assert!(fails("cpu_per_request > 1%", &costlier) && !fails("cpu_per_request > 1%", &same));
     assert!(!fails("cpu_per_request > 5%", &costlier) && !fails("throughput > 0%", &costlier));
+}
+
+#[test]
+fn a_difference_of_rates_is_made_of_parts() {
+    let part = |of: &Comparison, id: &str| {
+        let rate_ln = effect(of, Figure::Throughput).change.unwrap().value.ln_1p();
+        let sum: f64 = of.parts.iter().map(|part| part.ln).sum();
+        assert!((sum - rate_ln).abs() < 1e-9 && of.parts.len() == 2, "{:?}", of.parts);
+        of.parts.iter().find(|part| part.id == id).unwrap_or_else(|| panic!("{:?}", of.parts)).ln / rate_ln
+    };
+    let mut noise = Noise::new(5);
+    let mut costlier = comparison(40, 1.05, &mut noise);
+    judge(&mut costlier);
+    assert!(part(&costlier, "cost") > 0.9, "{:?}", costlier.parts);
+    let [low, high] = costlier.parts[0].ci95.unwrap();
+    assert!(low < -(1.05f64.ln()) && high < 0.0, "{:?}", costlier.parts);
+    // A quota of a half for the other one alone.
+    let mut held = comparison(40, 1.0, &mut noise);
+    for launch in &mut held.launches {
+        let arm = &mut launch.arms[2];
+        let half = (0.5 + 0.01 * noise.normal()) * arm.own_ns as f64;
+        (arm.cpu_ns, arm.throttled_ns) = (Some(half as u64), Some(arm.own_ns - half as u64));
+        *arm.figures.get_mut(&Figure::Throughput).unwrap() *= half / arm.own_ns as f64;
+        launch.arms[..2].iter_mut().for_each(|arm| arm.throttled_ns = Some(0));
+    }
+    judge(&mut held);
+    assert!(part(&held, "throttled") > 0.9, "{:?}", held.parts);
+    let throttled = held.parts.iter().find(|part| part.id == "throttled").unwrap();
+    assert!(throttled.ci95.is_some_and(|[low, high]| low < throttled.ln && high < -0.6), "{throttled:?}");
+    assert!((throttled.to.unwrap() - 0.5).abs() < 0.01, "{throttled:?}");
 }
 
 /// A core that somebody else computes on makes one program cost more, by more than the other.
