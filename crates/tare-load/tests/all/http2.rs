@@ -88,7 +88,7 @@ fn requests_that_a_leaving_server_did_not_touch_are_sent_again() {
 fn a_connection_on_which_nothing_comes_is_given_up() {
     let server = Server::start(None, |_| Act::Silence);
     let mut spec = server.spec();
-    (spec.connections, spec.pipeline, spec.timeout_ns) = (1, 4, 20_000_000);
+    (spec.connections, spec.pipeline, spec.timeout_ns) = (1, 4, 300_000_000);
     let sample = sample(&spec, 0, 12);
     assert_eq!(sample.errors.keys().copied().collect::<Vec<_>>(), [ErrorKind::Timeout]);
     assert!(server.seen.accepted.load(Ordering::SeqCst) > 1, "a stalled connection is opened anew");

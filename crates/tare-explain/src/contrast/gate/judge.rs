@@ -150,14 +150,20 @@ fn finished(
 /// With what became of the conditions, and a warning of those that it could not have shown.
 pub(super) fn with_conditions(mut gate: Gate, asked: &Asked) -> Gate {
     let conditions = asked.conditions.clone().unwrap_or_else(|| vec![usual(&gate.effects)]);
-    let blind = conditions.iter().filter_map(|condition| blind(*condition, &gate.effects));
+    let hint = match gate.against {
+        Against::Interleaved(_) => "give a longer --budget",
+        Against::Baseline(_) | Against::History { .. } => {
+            "measure both builds interleaved (tare gate --sut NEW --against OLD), or take more and longer trials"
+        }
+    };
+    let blind = conditions.iter().filter_map(|condition| blind(*condition, &gate.effects, hint));
     gate.warnings.extend(blind.collect::<Vec<_>>());
     gate.conditions = conditions.into_iter().map(|condition| judged(condition, &gate.effects)).collect();
     gate
 }
 
 /// Where the smallest change that is shown is larger than the one that is asked for.
-fn blind(condition: Condition, effects: &[Effect]) -> Option<Warning> {
+fn blind(condition: Condition, effects: &[Effect], hint: &str) -> Option<Warning> {
     let effect = effects.iter().find(|effect| effect.figure == condition.figure)?;
     let shown = effect.detectable.filter(|shown| *shown > condition.bound.abs())?;
     effect.change.value().filter(|change| !condition.is_proven_by(**change))?;
@@ -166,8 +172,6 @@ fn blind(condition: Condition, effects: &[Effect]) -> Option<Warning> {
         condition.figure.name(),
         shown * 100.0
     );
-    let hint =
-        "measure both builds interleaved (tare gate --sut NEW --against OLD), or take more and longer trials";
     Some(Warning { id: BLIND.into(), text, hint: hint.into() })
 }
 
