@@ -67,6 +67,13 @@ pub fn tasks_of(root: &Root, pid: u32) -> Vec<u32> {
     root.numbers(format!("/proc/{pid}/task")).unwrap_or_default()
 }
 
+/// Nanoseconds that a thread ran and that it waited for a CPU; `None` where it is gone, or the kernel does not count.
+pub fn schedstat(root: &Root, pid: u32, tid: u32) -> Option<[u64; 2]> {
+    let text = root.text(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
+    let mut fields = text.split_ascii_whitespace().map(str::parse);
+    Some([fields.next()?.ok()?, fields.next()?.ok()?])
+}
+
 /// Processes that the threads of a process started and that are still its children. Takes less time than
 /// [`descendants`] on a machine with many processes; empty on a kernel without `CONFIG_PROC_CHILDREN`.
 pub fn children(root: &Root, pid: u32) -> Vec<u32> {

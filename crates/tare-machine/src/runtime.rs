@@ -129,8 +129,7 @@ pub fn compiling_ns(root: &Root, pids: &[u32]) -> u64 {
         if !compiles(name.trim_end()) {
             return None;
         }
-        let schedstat = root.text(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
-        schedstat.split_ascii_whitespace().next()?.parse::<u64>().ok()
+        procs::schedstat(root, pid, tid).map(|[run_ns, _]| run_ns)
     };
     let threads = |pid: &u32| {
         let pid = *pid;

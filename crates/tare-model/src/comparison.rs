@@ -143,12 +143,16 @@ pub struct Arm {
     pub errors: u64,
     /// CPU time of its processes; `null`: a process of it went away meanwhile.
     pub cpu_ns: Option<u64>,
-    /// Its threads waited for a CPU for so long together; absent where that is not known, and of commands.
+    /// Its threads waited for a CPU for so long together; absent where that is not known, where more of them ran than there are CPUs (they
+    /// waited for each other then), and of commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_ns: Option<u64>,
     /// A quota of its group, or of one above it, held it back for so long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_ns: Option<u64>,
+    /// The tightest CPU quota of its group and of those above it, CPUs; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota_cpus: Option<f64>,
     /// Its figures, in base units; one that could not be had is not there.
     pub figures: BTreeMap<Figure, f64>,
     /// CPU time of a request in each of the windows that the launch was counted in, seconds; of runtimes that compile.

@@ -110,6 +110,13 @@ pub struct Part {
     pub unit: String,
 }
 
+impl Part {
+    /// Whether it is what the machine did to every program.
+    pub fn is_of_machine(&self) -> bool {
+        matches!(self.id.as_str(), "clock" | "interference")
+    }
+}
+
 /// A function that ran for another share of the time.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct FrameChange {

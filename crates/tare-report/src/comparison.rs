@@ -2,9 +2,10 @@
 
 mod warmth;
 
-use crate::block::{Block, Column, Note, Row, Rows, Table, Text, Tone};
+use crate::block::{Block, Column, Field, Note, Row, Rows, Table, Text, Tone};
 use crate::format::{self, count, logarithm, percent, seconds, with_unit};
 use crate::sections::Part;
+use crate::why::table::meaning;
 use crate::{Report, words};
 use std::collections::BTreeMap;
 use tare_model::comparison::{
@@ -55,22 +56,36 @@ pub(crate) const FIGURES: &[&str] = &[
     "detectable",
 ];
 
+/// One figure: its program, its name and whether it is in units of the reference; before and after; its change; what that says, by how many
+/// launches or runs, and what would have been shown.
+pub(crate) fn figure_row(
+    (program, figure, of_reference): (&str, Figure, bool),
+    sides: [Option<f64>; 2],
+    change: Option<Change>,
+    (verdict, measured, detectable): (Verdict, f64, Option<f64>),
+) -> Vec<Field> {
+    let [low, high] = change.map_or([None; 2], |change| change.interval.map(Some));
+    let [before, after] = sides.map(Field::from);
+    vec![
+        program.into(),
+        figure.name().into(),
+        of_reference.to_string().into(),
+        before,
+        after,
+        change.map(|change| change.value).into(),
+        low.into(),
+        high.into(),
+        words::id(verdict).into(),
+        measured.into(),
+        detectable.into(),
+    ]
+}
+
 fn rows(comparison: &Comparison) -> Rows {
     let row = |effect: &Effect| {
-        let [low, high] = effect.change.map_or([None; 2], |change| change.interval.map(Some));
-        vec![
-            effect.program.as_str().into(),
-            effect.figure.name().into(),
-            "false".into(),
-            effect.baseline.into(),
-            effect.value.into(),
-            effect.change.map(|change| change.value).into(),
-            low.into(),
-            high.into(),
-            words::id(effect.verdict).into(),
-            (effect.launches as f64).into(),
-            effect.detectable.into(),
-        ]
+        let Effect { program, figure, baseline, value, change, .. } = effect;
+        let said = (effect.verdict, effect.launches as f64, effect.detectable);
+        figure_row((program, *figure, false), [Some(*baseline), Some(*value)], *change, said)
     };
     Rows { header: FIGURES, rows: comparison.effects.iter().map(row).collect() }
 }
@@ -190,15 +205,6 @@ fn why(comparison: &Comparison, program: &Program) -> Option<Block> {
     ];
     let rows: Vec<Row> = parts.iter().map(row).collect();
     (!rows.is_empty()).then_some(Block::Table(Table { columns, rows }))
-}
-
-fn meaning(id: &str) -> &'static str {
-    match id {
-        "cost" => "what a request takes of a CPU",
-        "throttled" => "a quota held it back in its own turns",
-        "waited-for-cpu" => "others ran while it was ready",
-        _ => "how much of its own turns its CPUs were busy",
-    }
 }
 
 fn table(comparison: &Comparison, others: &[Program]) -> Block {
@@ -420,6 +426,7 @@ mod tests {
         let arm = Arm {
             waited_ns: None,
             throttled_ns: None,
+            quota_cpus: None,
             own_ns: 1,
             answers: 1,
             errors: 0,

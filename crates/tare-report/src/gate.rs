@@ -1,7 +1,7 @@
 //! Whether what a branch does now is worse than it was: one sentence, a row for each figure, what the branch went through.
 
 use crate::block::{Block, Column, Row, Rows, Table, Text, Tone};
-use crate::comparison::{FIGURES, figure, said, signed, title, whole};
+use crate::comparison::{FIGURES, figure, figure_row, said, signed, title, whole};
 use crate::format::{self, joined, percent};
 use crate::sections::{self, Part, warnings::note};
 use crate::{Report, words};
@@ -30,21 +30,14 @@ pub fn report(gate: &Gate) -> Report {
 
 fn rows(gate: &Gate) -> Rows {
     let row = |effect: &Effect| {
-        let change = effect.change.value();
-        let [low, high] = change.map_or([None; 2], |change| change.interval.map(Some));
-        vec![
-            gate.new.label.as_str().into(),
-            effect.figure.name().into(),
-            effect.of_reference.to_string().into(),
-            effect.baseline.into(),
-            effect.value.into(),
-            change.map(|change| change.value).into(),
-            low.into(),
-            high.into(),
-            words::id(effect.verdict).into(),
-            f64::from(effect.runs).into(),
-            effect.detectable.into(),
-        ]
+        let Effect { figure, of_reference, baseline, value, change, .. } = effect;
+        let said = (effect.verdict, f64::from(effect.runs), effect.detectable);
+        figure_row(
+            (&gate.new.label, *figure, *of_reference),
+            [*baseline, *value],
+            change.value().copied(),
+            said,
+        )
     };
     Rows { header: FIGURES, rows: gate.effects.iter().map(row).collect() }
 }
@@ -107,7 +100,7 @@ fn shows(gate: &Gate) -> String {
     };
     match figures.iter().filter_map(of).collect::<Vec<_>>().as_slice() {
         [] => String::new(),
-        known => format!(" The smallest change for the worse that it shows: {}.", known.join(", ")),
+        known => format!(" Smallest loss that it finds: {}.", known.join(", ")),
     }
 }
 

@@ -42,12 +42,11 @@ fn rows(outcome: &LoadOutcome) -> Rows {
         vec!["received".into(), outcome.bytes_in.map(|bytes| bytes as f64).into(), "bytes".into()],
         vec!["sent".into(), outcome.bytes_out.map(|bytes| bytes as f64).into(), "bytes".into()],
     ];
-    for (name, latency) in latencies {
-        let quantiles = serde_json::to_value(latency).unwrap_or_default();
-        let quantiles = quantiles.as_object().into_iter().flatten();
-        rows.extend(quantiles.filter_map(|(key, value)| {
-            Some(vec![format!("{name}_{key}").into(), Some(value.as_f64()?).into(), "ns".into()])
-        }));
+    for (name, of) in latencies {
+        let figures = named(of).into_iter().chain([("mean", of.mean), ("stdev", of.stdev)]);
+        rows.extend(
+            figures.map(|(figure, ns)| vec![format!("{name} {figure}").into(), ns.into(), "ns".into()]),
+        );
     }
     Rows { header: &["figure", "value", "unit"], rows }
 }
@@ -237,9 +236,9 @@ fn latencies(outcome: &LoadOutcome) -> Block {
     Block::Table(Table { columns: columns.collect(), rows })
 }
 
-fn percentiles(outcome: &LoadOutcome) -> Block {
-    let of = &outcome.latency_ns;
-    let named = [
+/// Percentiles as they are called.
+fn named(of: &LatencySummary) -> [(&'static str, Option<f64>); 7] {
+    [
         ("50%", of.p50),
         ("75%", of.p75),
         ("90%", of.p90),
@@ -247,9 +246,12 @@ fn percentiles(outcome: &LoadOutcome) -> Block {
         ("99.9%", of.p99_9),
         ("99.99%", of.p99_99),
         ("100%", of.max),
-    ];
-    let rows = named.iter().map(|(name, ns)| {
-        Row::Cells(vec![Text::plain(*name), Text::plain(ns.map_or_else(none, |ns| seconds(ns / 1e9)))])
+    ]
+}
+
+fn percentiles(outcome: &LoadOutcome) -> Block {
+    let rows = named(&outcome.latency_ns).into_iter().map(|(name, ns)| {
+        Row::Cells(vec![Text::plain(name), Text::plain(ns.map_or_else(none, |ns| seconds(ns / 1e9)))])
     });
     Block::Table(Table {
         columns: vec![Column::figures("", 0), Column::figures("", 0)],

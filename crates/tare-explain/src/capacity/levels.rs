@@ -6,7 +6,7 @@ use crate::accounting::{Entitlement, Loss};
 use crate::capacity::iron::{Point, entitlement_parts};
 use crate::capacity::level::Level;
 use crate::capacity::net::{Evidence, NetEstimate, estimate_net};
-use crate::capacity::reference::{Interference, middle_ns};
+use crate::capacity::reference::{Interference, cost_s, middle_ns};
 use crate::capacity::reference_level;
 use crate::capacity::schedule;
 use crate::capacity::stopping::stopped;
@@ -210,6 +210,17 @@ impl<'a> Accounting<'a> {
     /// The plan of the level that gross is measured at.
     pub fn asked_level(&self) -> Option<&'a PlannedLevel> {
         self.http?.levels.get(self.asked_index?)
+    }
+
+    /// CPU seconds of a request in each window of a purpose that was interleaved with others, in order.
+    pub fn interleaved_costs_s(&self, purpose: Purpose) -> Vec<Option<f64>> {
+        let levels = self.http.map(|http| http.levels.as_slice()).unwrap_or_default();
+        let trials = self.record.trials.iter().zip(&*self.windows);
+        let mine = trials.filter(|(trial, _)| {
+            let level = levels.get(trial.level as usize);
+            level.is_some_and(|level| level.purpose == purpose && level.arms > 1)
+        });
+        mine.map(|(_, window)| cost_s(window)).collect()
     }
 
     /// The trials that gross is measured in, with their accounting, in order.

@@ -3,7 +3,7 @@
 mod difference;
 mod frames;
 mod story;
-mod table;
+pub(crate) mod table;
 
 use crate::block::{Block, Field, Rows, Text, Tone};
 use crate::format::{count, joined, logarithm, percent, with_unit};
@@ -110,7 +110,7 @@ fn headline(why: &Why) -> Text {
     let measured = format!("B is {} ({figures})", changed(rate.ln));
     let corrected = why.interference_corrected.and_then(|corrected| Some((corrected.ln, corrected.ci95?)));
     let all = || why.parts.value().into_iter().flatten();
-    let programs = || all().filter(|part| !table::is_of_machine(&part.id));
+    let programs = || all().filter(|part| !part.is_of_machine());
     match (corrected, rate.ci95) {
         (Some((ln, ci95)), _) if is_clear(ci95) => {
             let text = format!(

@@ -12,7 +12,7 @@ const SMALL_LN: f64 = 0.001;
 const BAR_CHARS: f64 = 24.0;
 
 /// What a part is.
-pub(super) fn meaning(id: &str) -> &'static str {
+pub(crate) fn meaning(id: &str) -> &'static str {
     match id {
         "cost" => "what a request takes of a CPU",
         "interference" => "what the machine did to every program",
@@ -22,6 +22,7 @@ pub(super) fn meaning(id: &str) -> &'static str {
         "ipc" => "instructions in a cycle",
         "entitlement" => "CPUs it could use",
         "busy" => "CPUs it kept busy",
+        "waited-for-cpu" => "others ran while it was ready",
         "unexplained" => "in no account",
         "no-work" => "waited for work",
         "throttled" => "held back by a quota",
@@ -38,11 +39,6 @@ pub(super) fn meaning(id: &str) -> &'static str {
         "fault" => "waited for a page",
         _ => "lost",
     }
-}
-
-/// Whether it is what the machine did to every program.
-pub(super) fn is_of_machine(id: &str) -> bool {
-    matches!(id, "clock" | "interference")
 }
 
 /// Table and waterfall.

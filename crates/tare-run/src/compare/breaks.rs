@@ -4,7 +4,7 @@ use super::cost::cpu_ns;
 use super::length::Count;
 use super::request::PORT;
 use super::slices::slice_at;
-use super::taken::Taken;
+use super::taken::Lost;
 use crate::error::LabError;
 use crate::levels::nanoseconds;
 use crate::running::Running;
@@ -36,7 +36,6 @@ pub(super) struct Server {
 pub(super) struct Page {
     sample: HttpSample,
     cpu_ns: Option<u64>,
-    taken: Taken,
 }
 
 /// Names the program that an error is about, with a hint.
@@ -77,10 +76,9 @@ pub(super) fn cut(
     for _ in 0..CUTS_MAX {
         let collected = collect(servers, generators);
         let is_in_time = monotonic_ns() < turns.slice_ns(last + 1).0;
-        let sum = |((cut, cpu_ns, taken), generator): ((Cut, _, _), &mut Generator)| Page {
+        let sum = |((cut, cpu_ns), generator): ((Cut, _), &mut Generator)| Page {
             sample: generator.sum(cut),
             cpu_ns,
-            taken,
         };
         let pages = collected.into_iter().zip(generators.iter_mut()).map(sum).collect();
         if is_in_time {
@@ -96,12 +94,10 @@ pub(super) fn cut(
 }
 
 /// What all have counted and used, nothing summed: there is little time in a break.
-fn collect(servers: &[Server], generators: &mut [Generator]) -> Vec<(Cut, Option<u64>, Taken)> {
-    let all = |(server, generator): (&Server, &mut Generator)| {
-        let pids = &server.sut.pids;
-        (generator.collect(), cpu_ns(pids), Taken::read(pids))
-    };
-    servers.iter().zip(generators).map(all).collect()
+fn collect(servers: &[Server], generators: &mut [Generator]) -> Vec<(Cut, Option<u64>)> {
+    let both =
+        |(server, generator): (&Server, &mut Generator)| (generator.collect(), cpu_ns(&server.sut.pids));
+    servers.iter().zip(generators).map(both).collect()
 }
 
 /// How far each server has come, by [`cpu_ns`] and answers. Cuts nothing.
@@ -114,7 +110,7 @@ pub(super) fn counts(servers: &[Server], generators: &[Generator]) -> Vec<Count>
 }
 
 /// What a server did in `own_ns` of its own turns and the rests after them.
-pub(super) fn arm(own_ns: u64, before: &Page, after: Page) -> Arm {
+pub(super) fn arm(own_ns: u64, before: &Page, after: Page, lost: Lost) -> Arm {
     let sample = after.sample;
     let answers = sample.requests.value().copied().unwrap_or(0);
     let cpu_ns = before.cpu_ns.zip(after.cpu_ns).and_then(|(before, after)| after.checked_sub(before));
@@ -133,7 +129,7 @@ pub(super) fn arm(own_ns: u64, before: &Page, after: Page) -> Arm {
     ];
     let above_zero =
         |(figure, value): (Figure, Option<f64>)| Some((figure, value.filter(|value| *value > 0.0)?));
-    let Taken { waited_ns, throttled_ns } = after.taken.since(&before.taken);
+    let Lost { waited_ns, throttled_ns, quota_cpus } = lost;
     Arm {
         own_ns,
         answers,
@@ -141,6 +137,7 @@ pub(super) fn arm(own_ns: u64, before: &Page, after: Page) -> Arm {
         cpu_ns,
         waited_ns,
         throttled_ns,
+        quota_cpus,
         figures: figures.into_iter().filter_map(above_zero).collect::<BTreeMap<_, _>>(),
         windows_s: Vec::new(),
         alone_s: None,

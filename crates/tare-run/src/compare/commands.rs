@@ -121,6 +121,7 @@ impl Runs {
             cpu_ns: Some(self.cpu_ns),
             waited_ns: None,
             throttled_ns: None,
+            quota_cpus: None,
             figures: BTreeMap::from_iter(figures.into_iter().filter(|(_, value)| *value > 0.0)),
             windows_s: Vec::new(),
             alone_s: None,

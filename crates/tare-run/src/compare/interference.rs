@@ -34,16 +34,11 @@ pub(crate) struct HostWatch {
 
 impl HostWatch {
     pub fn begin(cpus: &[u32]) -> HostWatch {
-        let levels = cgroup::of(&Root::live(), std::process::id()).unwrap_or_default();
-        let counted = |level: &cgroup::Level| {
-            // Before Linux 6.5 only a group's own quota is reported.
-            [level.stat_local(), level.stat()].into_iter().find_map(|file| Some((throttled_ns(&file)?, file)))
-        };
         HostWatch {
             cpus: cpus.to_vec(),
             at: Instant::now(),
             steal_ticks: steal_ticks(cpus),
-            groups: levels.iter().filter_map(counted).map(|(ns, file)| (file, ns)).collect(),
+            groups: throttled_of(std::process::id()),
             speeds: Vec::new(),
         }
     }
@@ -63,9 +58,7 @@ impl HostWatch {
                 / window_s
                 / self.cpus.len().max(1) as f64
         });
-        let since = |(file, before): &(PathBuf, u64)| Some(throttled_ns(file)?.saturating_sub(*before));
-        // A group's count holds its ancestors' too: the largest, never the sum.
-        let throttled_ns = self.groups.iter().filter_map(since).max();
+        let throttled_ns = throttled_since(&self.groups);
         let seconds = |ns: &dyn Fn(&Speed) -> Option<f64>| {
             median(&self.speeds.iter().filter_map(ns).collect::<Vec<_>>()).map(|ns| ns / 1e9)
         };
@@ -87,8 +80,23 @@ fn steal_in(text: &str, cpus: &[u32]) -> Option<u64> {
     cpus.iter().map(|cpu| each.get(cpu).copied()).sum()
 }
 
-/// What a group's file counts as throttled.
-pub(super) fn throttled_ns(file: &std::path::Path) -> Option<u64> {
+/// Files that count the throttled time of a process's group and of those above it, and what they say.
+pub(super) fn throttled_of(pid: u32) -> Vec<(PathBuf, u64)> {
+    let levels = cgroup::of(&Root::live(), pid).unwrap_or_default();
+    let counted = |level: &cgroup::Level| {
+        // Before Linux 6.5 only a group's own quota is reported.
+        [level.stat_local(), level.stat()].into_iter().find_map(|file| Some((throttled_ns(&file)?, file)))
+    };
+    levels.iter().filter_map(counted).map(|(ns, file)| (file, ns)).collect()
+}
+
+/// The longest that one of these groups was held back since; a group's count holds its ancestors' too: the largest, never the sum.
+pub(super) fn throttled_since(groups: &[(PathBuf, u64)]) -> Option<u64> {
+    let since = |(file, before): &(PathBuf, u64)| Some(throttled_ns(file)?.saturating_sub(*before));
+    groups.iter().filter_map(since).max()
+}
+
+fn throttled_ns(file: &std::path::Path) -> Option<u64> {
     throttled_in(&Root::live().text(file).ok()?)
 }
 

@@ -347,6 +347,7 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
         );
         warnings.push(warning("too-few-launches", text, "give a longer --budget, or a shorter --window"));
     }
+    warnings.extend(unlike_quotas(comparison));
     warnings.extend(warmth::warnings(comparison));
     warnings.extend(alone::warnings(comparison));
     let disturbed = comparison.launches.iter().filter(|launch| !launch.disturbed.is_empty()).count();
@@ -357,6 +358,27 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
         warnings.push(warning("disturbed", text, "'tare doctor' shows what this machine does"));
     }
     warnings
+}
+
+/// A quota is for all of the time, and a server that is interleaved with others has a part of it: it binds less than alone.
+fn unlike_quotas(comparison: &Comparison) -> Option<Warning> {
+    let launch = comparison.launches.last()?;
+    let quota = |at: usize| launch.arms.get(at).and_then(|arm| arm.quota_cpus);
+    let others = comparison.programs.iter().enumerate().skip(1);
+    let unlike: Vec<&str> = others
+        .filter(|(at, _)| quota(at + 1) != quota(0))
+        .map(|(_, program)| program.name.as_str())
+        .collect();
+    let first = comparison.programs.first()?;
+    let text = format!(
+        "{} may use another CPU quota than {}: each of {} servers is loaded for a part of the time only, so that a quota takes less than \
+         of a server alone",
+        unlike.join(", "),
+        first.name,
+        launch.arms.len()
+    );
+    let hint = "measure each alone (tare run -o FILE --sut …), then 'tare why' of both";
+    (!unlike.is_empty()).then(|| Warning { id: "other-quota".into(), text, hint: hint.into() })
 }
 
 /// Seconds that a launch takes, by the last ones: the first finds the length of a turn, the first few that of a window.

@@ -7,6 +7,7 @@ use super::length::{self, Length};
 use super::pace::Pace;
 use super::request::{CONNECTIONS_EACH_CPU, EMBEDDED, PORT, Request};
 use super::slices::{slice_at, slices_in};
+use super::taken::Taken;
 use super::warmth::Warmth;
 use crate::blocks::shuffle;
 use crate::error::LabError;
@@ -308,6 +309,8 @@ impl<'a> Stage<'a> {
     ) -> Result<Counted, LabError> {
         servers.iter_mut().for_each(|server| server.sut.meet_children());
         let (before, opened) = cut(turns, loaded.last, servers, generators, phase, running)?;
+        // Behind the cut, which has little time: what a server waits meanwhile is little of a window.
+        let taken: Vec<Taken> = servers.iter().map(|server| Taken::read(&server.sut.pids)).collect();
         let mut watch_of_host = HostWatch::begin(&self.placement.sut_cpus);
         let compiles = loaded.warmth.compiles();
         let slices = slices_in(turns, self.counted(loaded));
@@ -329,9 +332,12 @@ impl<'a> Stage<'a> {
         }
         let (last, closed) = cut(turns, last, servers, generators, phase, running)?;
         let interference = watch_of_host.until_now();
+        let cpus = self.placement.sut_cpus.len();
+        let lost = taken.iter().zip(&*servers).map(|(taken, server)| taken.until_now(&server.sut.pids, cpus));
         let rounds = turns.slices.map_or(0, |slices| u64::from(slices.rounds)) * (last - before);
         let own_ns = rounds * (turns.turn_ns - turns.rest_ns);
-        let arms = opened.iter().zip(closed).map(|(before, after)| arm(own_ns, before, after)).collect();
+        let arms = opened.iter().zip(closed).zip(lost);
+        let arms = arms.map(|((before, after), lost)| arm(own_ns, before, after, lost)).collect();
         let windows_s = length::costs_s(&windows);
         Ok(Counted { arms, halves: length::effect(&seen), windows_s, interference })
     }

@@ -114,6 +114,7 @@ mod tests {
             errors: 0,
             cpu_ns: of_a_second(busy),
             throttled_ns: of_a_second(throttled),
+            quota_cpus: None,
             waited_ns: of_a_second(waited),
             figures: Default::default(),
             windows_s: Vec::new(),

@@ -1,58 +1,74 @@
-//! What kept a server off its CPUs in its own turns: a quota of its own, and others that ran while it was ready.
+//! What kept a server off its CPUs: quotas of its group, and others that ran while it was ready.
 
-use super::interference::throttled_ns;
-use std::collections::BTreeSet;
+use super::interference::{throttled_of, throttled_since};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tare_machine::{Root, cgroup, procs};
 
-/// More threads are not read in a break.
+/// More threads than this are not read: what they waited is not known then.
 const THREADS_MAX: usize = 256;
+/// Threads that ran less than this share of the run of all do not stand in each other's way.
+const RAN_SHARE: f64 = 0.01;
 
 /// What was counted of a server so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct Taken {
-    /// Its threads waited for a CPU; `None` where that cannot be read.
+    /// Nanoseconds that each thread ran, and that it waited for a CPU; `None`: they are too many.
+    threads: Option<BTreeMap<u32, [u64; 2]>>,
+    /// Files that count throttled time, and what they said.
+    groups: Vec<(PathBuf, u64)>,
+    quota_cpus: Option<f64>,
+}
+
+/// What came in a window.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Lost {
     pub waited_ns: Option<u64>,
-    /// A quota held its group back; `None` where no quota counts.
     pub throttled_ns: Option<u64>,
+    pub quota_cpus: Option<f64>,
 }
 
 impl Taken {
     pub fn read(pids: &[u32]) -> Taken {
         let root = Root::live();
-        let threads: Vec<(u32, u32)> = pids
-            .iter()
-            .flat_map(|pid| procs::tasks_of(&root, *pid).into_iter().map(move |tid| (*pid, tid)))
-            .take(THREADS_MAX + 1)
-            .collect();
-        let is_whole = !threads.is_empty() && threads.len() <= THREADS_MAX;
-        let wait = |(pid, tid): &(u32, u32)| {
-            let text = root.text(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
-            text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
-        };
-        // A thread that ended meanwhile takes its wait along: it waits no more.
-        let waited_ns = is_whole.then(|| threads.iter().filter_map(wait).sum());
-        // A group's count holds its ancestors' too: the largest, never the sum.
-        let groups: BTreeSet<PathBuf> = pids
-            .iter()
-            .filter_map(|pid| cgroup::of(&root, *pid).ok())
-            .flatten()
-            .filter_map(|level| {
-                // Before Linux 6.5 only a group's own quota is reported.
-                [level.stat_local(), level.stat()].into_iter().find(|file| throttled_ns(file).is_some())
-            })
-            .collect();
-        Taken { waited_ns, throttled_ns: groups.iter().filter_map(|file| throttled_ns(file)).max() }
-    }
-
-    /// What came since.
-    pub fn since(&self, before: &Taken) -> Taken {
-        let grown = |after: Option<u64>, before: Option<u64>| Some(after?.saturating_sub(before?));
         Taken {
-            waited_ns: grown(self.waited_ns, before.waited_ns),
-            throttled_ns: grown(self.throttled_ns, before.throttled_ns),
+            threads: threads(&root, pids),
+            groups: pids.first().map(|pid| throttled_of(*pid)).unwrap_or_default(),
+            quota_cpus: pids.first().and_then(|pid| cgroup::quota_cpus(&root, *pid)),
         }
     }
+
+    /// What came since, of a server that may use so many CPUs.
+    pub fn until_now(&self, pids: &[u32], cpus: usize) -> Lost {
+        let now = threads(&Root::live(), pids);
+        Lost {
+            waited_ns: self.threads.as_ref().zip(now).and_then(|(before, now)| waited_ns(before, &now, cpus)),
+            throttled_ns: throttled_since(&self.groups),
+            quota_cpus: self.quota_cpus,
+        }
+    }
+}
+
+fn threads(root: &Root, pids: &[u32]) -> Option<BTreeMap<u32, [u64; 2]>> {
+    let all = pids.iter().flat_map(|pid| procs::tasks_of(root, *pid).into_iter().map(move |tid| (*pid, tid)));
+    let all: Vec<(u32, u32)> = all.take(THREADS_MAX + 1).collect();
+    let read = |(pid, tid): (u32, u32)| Some((tid, procs::schedstat(root, pid, tid)?));
+    (!all.is_empty() && all.len() <= THREADS_MAX).then(|| all.into_iter().filter_map(read).collect())
+}
+
+/// What the threads waited; `None` where more of them ran than there are CPUs for: they waited for each other then, and who for whom nobody
+/// counted.
+fn waited_ns(before: &BTreeMap<u32, [u64; 2]>, now: &BTreeMap<u32, [u64; 2]>, cpus: usize) -> Option<u64> {
+    let grown: Vec<[u64; 2]> = now
+        .iter()
+        .map(|(tid, now)| {
+            let before = before.get(tid).copied().unwrap_or_default();
+            [0, 1].map(|at: usize| now[at].saturating_sub(before[at]))
+        })
+        .collect();
+    let all_ns: u64 = grown.iter().map(|[run_ns, _]| run_ns).sum();
+    let at_work = grown.iter().filter(|[run_ns, _]| *run_ns as f64 > RAN_SHARE * all_ns as f64).count();
+    (at_work <= cpus.max(1)).then(|| grown.iter().map(|[_, waited_ns]| waited_ns).sum())
 }
 
 #[cfg(test)]
@@ -60,11 +76,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_grew_is_known_of_both_edges() {
-        let edge = |waited_ns, throttled_ns| Taken { waited_ns, throttled_ns };
-        assert_eq!(edge(Some(9), Some(5)).since(&edge(Some(4), Some(5))), edge(Some(5), Some(0)));
-        assert_eq!(edge(None, Some(5)).since(&edge(Some(4), None)), edge(None, None));
-        assert!(Taken::read(&[std::process::id()]).waited_ns.is_some());
-        assert_eq!(Taken::read(&[]).waited_ns, None);
+    fn threads_that_wait_for_each_other_are_no_sign_of_others() {
+        let of = |all: &[[u64; 2]]| (0u32..).zip(all.iter().copied()).collect::<BTreeMap<u32, [u64; 2]>>();
+        let before = of(&[[100, 10], [0, 0]]);
+        let one = of(&[[1100, 60], [5, 1]]);
+        assert_eq!(waited_ns(&before, &one, 1), Some(51), "a helper that hardly ran counts for nothing");
+        let two = of(&[[1100, 600], [900, 700]]);
+        assert_eq!((waited_ns(&before, &two, 1), waited_ns(&before, &two, 2)), (None, Some(1290)));
+    }
+
+    #[test]
+    fn this_process_is_read_and_nobody_is_nothing() {
+        let own = [std::process::id()];
+        let taken = Taken::read(&own);
+        assert!(taken.until_now(&own, usize::MAX).waited_ns.is_some());
+        assert_eq!(Taken::read(&[]).until_now(&[], 1), Lost::default());
     }
 }

@@ -40,6 +40,7 @@ fn arm(cost_s: f64, errors: u64) -> Arm {
     Arm {
         waited_ns: None,
         throttled_ns: None,
+        quota_cpus: None,
         own_ns: 200_000_000,
         answers,
         errors,
@@ -131,6 +132,11 @@ fn a_difference_of_rates_is_made_of_parts() {
         launch.arms[..2].iter_mut().for_each(|arm| arm.throttled_ns = Some(0));
     }
     judge(&mut held);
+    let warned = |of: &Comparison| of.warnings.iter().any(|warning| warning.id == "other-quota");
+    assert!(!warned(&held), "nobody has a quota: {:?}", held.warnings);
+    held.launches.iter_mut().for_each(|launch| launch.arms[2].quota_cpus = Some(0.5));
+    judge(&mut held);
+    assert!(warned(&held), "{:?}", held.warnings);
     assert!(part(&held, "throttled") > 0.9, "{:?}", held.parts);
     let throttled = held.parts.iter().find(|part| part.id == "throttled").unwrap();
     assert!(throttled.ci95.is_some_and(|[low, high]| low < throttled.ln && high < -0.6), "{throttled:?}");

@@ -15,6 +15,7 @@ use crate::running::Running;
 use crate::subjects::sut::Sut;
 use std::time::Duration;
 use tare_machine::placement::Placement;
+use tare_machine::{Root, procs};
 use tare_model::plan::TriedLayout;
 use tare_model::topology::Topology;
 use tare_stats::{SplitMix64, median};
@@ -123,10 +124,8 @@ fn trial(
 
 /// Seconds that threads of ours have run; `None` where one of them does not tell.
 fn run_s(tids: &[u32]) -> Option<f64> {
-    let run_ns = |tid: &u32| {
-        let text = std::fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok()?;
-        text.split_ascii_whitespace().next()?.parse::<u64>().ok()
-    };
+    let (root, own) = (Root::live(), std::process::id());
+    let run_ns = |tid: &u32| procs::schedstat(&root, own, *tid).map(|[run_ns, _]| run_ns);
     tids.iter().map(run_ns).sum::<Option<u64>>().map(|run_ns| run_ns as f64 / 1e9)
 }
 

@@ -25,15 +25,15 @@ Net and the CPU time of a request are taken in units of tare's own server where 
 program ('tare run' does, unless it is switched off): what the machine does to both is then not in them, and machines of other
 kinds can be compared. Throughput and latencies are compared on machines of one kind only.
 
-Which is best: both builds measured here (--against), interleaved, each launch afresh, the old one twice: what differs between it and
-itself is no difference of the builds. It takes --budget at most, and less once enough is known. 'tare compare' does the same
+Which is best: both builds measured here (--against). Every launch starts both afresh, the old one twice, and loads them interleaved;
+what the old one differs by from itself is not counted as a difference. It takes --budget at most, and less once enough is known. 'tare compare' does the same
 with more arguments. Without the old build: two records know what trials of a run differ by, not what each launch changes. A history knows that after 5 runs:
 its intervals are those in which one more run of the same program would lie; where its level has shifted it counts from
 there on, and says since which run. A run that is kept counts from then on, whether it failed or not: keep those of the
 branch itself.
 
 Without --fail-if: 'net < -5%', or 'throughput < -5%' where net cannot be compared; of commands 'time > 5%'. The first line says
-which change for the worse would have been found: where that is more than a condition asks for, there is a warning.
+how large a loss must be to be found. Where that is more than a condition asks for, there is a warning.
 
 Exit codes: 0 nothing was proven, or the history is too short yet; 1 a condition was proven; 2 a file cannot be read, or
 holds something else; 3 a build failed; 4 a result is not valid, a condition could not be judged, or, with --strict, could not have been shown.")]

@@ -56,12 +56,11 @@ fn words(args: &GateArgs, old: &str) -> Vec<String> {
     option("precision", format!("{}%", precision * 100.0));
     option("margin", format!("{}%", args.margin * 100.0));
     args.fail_if.iter().for_each(|condition| option("fail-if", condition.to_string()));
-    for build in [Some(old), args.sut.as_deref()].into_iter().flatten().filter(|_| args.sut.is_some()) {
-        option("sut", build.to_owned());
-    }
-    for build in [Some(old), args.command.as_deref()].into_iter().flatten().filter(|_| args.command.is_some())
-    {
-        option("command", build.to_owned());
+    for (name, new) in [("sut", &args.sut), ("command", &args.command)] {
+        if let Some(new) = new {
+            option(name, old.to_owned());
+            option(name, new.clone());
+        }
     }
     if args.quiet {
         words.push("--quiet".to_owned());

@@ -1,6 +1,6 @@
 //! A gate on real runs: against a baseline, against a history, and what it makes of files that are neither.
 
-use crate::support::{Tare, alone, number};
+use crate::support::{Tare, alone, http_in_python, number};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -149,31 +149,13 @@ fn with_history(tare: &Tare, base: &Path, again: &Path, costlier: &Path) {
     );
 }
 
-/// Takes many times as much CPU for an answer as the built-in server.
-const COSTLY: &str = r#"
-import http.server, sys
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"ok")
-    def log_message(self, *_):
-        pass
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
-Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
-"#;
-
 #[test]
 fn both_builds_are_measured_where_both_are_there() {
     let _alone = alone();
     let tare = Tare::new();
     let costly = tare.state.path().join("costly.py");
-    std::fs::write(&costly, COSTLY).unwrap();
+    // It takes many times as much CPU for an answer as the built-in server.
+    std::fs::write(&costly, http_in_python("", "pass")).unwrap();
     let new = format!("python3 {} {{port}}", costly.display());
     let old = format!("{} serve --listen 127.0.0.1:{{port}} --threads 1", env!("CARGO_BIN_EXE_tare"));
     let asked = ["--fail-if", "cpu_per_request > 50%", "--budget", "8s", "--json", "-q", "/plaintext"];

@@ -1,6 +1,6 @@
 //! Servers that are slower at first: how long that takes is found from their own rate.
 
-use crate::support::{Server, Tare, alone, free_port, number};
+use crate::support::{Server, Tare, alone, free_port, http_in_python, number};
 use std::process::Command;
 
 /// Else this server sends header and body apart, and every answer waits 40 ms for an acknowledgement.
@@ -31,29 +31,6 @@ fn load_a_jvm() -> serde_json::Value {
     reported["timeline"].take()
 }
 
-/// Takes long for what it is asked for the first time, and keeps it. A disk would do: but how long one takes is the host's luck.
-const CACHE: &str = r#"
-import http.server, sys, time
-kept = set()
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    def do_GET(self):
-        if self.path not in kept:
-            time.sleep(0.04)
-            kept.add(self.path)
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"ok")
-    def log_message(self, *_):
-        pass
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
-Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
-"#;
-
 /// What is asked for: eight connections take 0.8 s for the first time.
 const PATHS: usize = 160;
 
@@ -66,7 +43,9 @@ fn a_cold_cache_is_loaded_until_it_is_warm() {
         .unwrap();
     let port = free_port();
     let mut command = Command::new("python3");
-    command.args(["-c", CACHE, &port.to_string()]);
+    // Takes long for what it is asked for the first time, and keeps it. A disk would do: but how long one takes is the host's luck.
+    let work = "if self.path not in kept:\n    time.sleep(0.04)\n    kept.add(self.path)";
+    command.args(["-c", &http_in_python("kept = set()", work), &port.to_string()]);
     let server = Server::of(command, port);
     let url = server.url("/");
     let arguments = arguments(&url, &["--request-file", requests.to_str().unwrap()]);
@@ -82,35 +61,15 @@ fn a_cold_cache_is_loaded_until_it_is_warm() {
     assert!(growth.is_none_or(|growth| growth < number(timeline, "/warm_up/growth")), "{again:#}");
 }
 
-/// Gets faster by two thirds in each second from its first request on, to a level.
-const SLOW_AT_FIRST: &str = r#"
-import http.server, math, sys, time
-begun = []
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    def do_GET(self):
-        begun or begun.append(time.monotonic())
-        time.sleep(0.002 + 0.03 * math.exp(begun[0] - time.monotonic()))
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"ok")
-    def log_message(self, *_):
-        pass
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
-Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
-"#;
-
 /// A rate that was asked for is there from the first slice on: at such a load it is latencies that come to a level.
 #[test]
 fn at_a_given_rate_latencies_tell_when_a_server_is_warm() {
     let _alone = alone();
     let port = free_port();
     let mut command = Command::new("python3");
-    command.args(["-c", SLOW_AT_FIRST, &port.to_string()]);
+    // Gets faster by two thirds in each second from its first request on, to a level.
+    let work = "begun or begun.append(time.monotonic())\ntime.sleep(0.002 + 0.03 * math.exp(begun[0] - time.monotonic()))";
+    command.args(["-c", &http_in_python("begun = []", work), &port.to_string()]);
     let server = Server::of(command, port);
     let url = server.url("/");
     let arguments = arguments(&url, &["--rate", "100"]);

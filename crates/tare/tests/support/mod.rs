@@ -92,6 +92,31 @@ pub struct Server {
     dir: Option<tempfile::TempDir>,
 }
 
+/// An HTTP server in Python on the port of its first argument: `before` stands at its beginning, `work` is done for every answer.
+pub fn http_in_python(before: &str, work: &str) -> String {
+    let work: String = work.lines().map(|line| format!("        {line}\n")).collect();
+    format!(
+        r#"
+import http.server, math, sys, time
+{before}
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    def do_GET(self):
+{work}        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"ok")
+    def log_message(self, *_):
+        pass
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+Server(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"#
+    )
+}
+
 impl Server {
     /// The Unix socket of nginx.
     pub fn socket(&self) -> PathBuf {

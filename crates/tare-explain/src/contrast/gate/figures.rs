@@ -3,7 +3,6 @@
 use crate::accounting::Closed;
 use crate::capacity::estimate;
 use crate::capacity::levels::Accounting;
-use crate::capacity::reference;
 use crate::capacity::summary;
 use std::collections::BTreeMap;
 use tare_model::comparison::Figure;
@@ -133,16 +132,8 @@ fn against_reference(accounting: &Accounting, outcome: &Outcome) -> BTreeMap<Fig
 
 /// What a request of the program cost over what one of the reference did, in each window that both were loaded in.
 fn costs_ln(accounting: &Accounting) -> Vec<f64> {
-    let levels = accounting.http.map(|http| http.levels.as_slice()).unwrap_or_default();
-    let costs_s = |purpose: Purpose| -> Vec<Option<f64>> {
-        let trials = accounting.record.trials.iter().zip(&*accounting.windows);
-        let mine = trials.filter(|(trial, _)| {
-            let level = levels.get(trial.level as usize);
-            level.is_some_and(|level| level.purpose == purpose && level.arms > 1)
-        });
-        mine.map(|(_, window)| reference::cost_s(window)).collect()
-    };
-    let pairs = costs_s(Purpose::Saturating).into_iter().zip(costs_s(Purpose::Reference));
+    let costs_s = |purpose| accounting.interleaved_costs_s(purpose).into_iter();
+    let pairs = costs_s(Purpose::Saturating).zip(costs_s(Purpose::Reference));
     pairs.filter_map(|(program, reference)| Some((program? / reference?).ln())).collect()
 }
 

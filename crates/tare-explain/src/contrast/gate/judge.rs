@@ -168,7 +168,7 @@ fn blind(condition: Condition, effects: &[Effect], hint: &str) -> Option<Warning
     let shown = effect.detectable.filter(|shown| *shown > condition.bound.abs())?;
     effect.change.value().filter(|change| !condition.is_proven_by(**change))?;
     let text = format!(
-        "'{condition}' asks for less than what is shown here: a change of {} is found in nine of ten cases from {:.2} % on",
+        "'{condition}' asks for a smaller change than this gate finds: of {}, changes of {:.2} % and more are found in nine of ten cases",
         condition.figure.name(),
         shown * 100.0
     );

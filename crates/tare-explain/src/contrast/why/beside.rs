@@ -1,7 +1,6 @@
 //! A program beside the reference server: both were loaded interleaved, so that what the machine did to both cancels.
 
 use crate::capacity::levels::Accounting;
-use crate::capacity::reference::cost_s;
 use tare_model::outcome::TareCause;
 use tare_model::plan::{Level, Purpose};
 use tare_stats::{Jackknife, jackknife, mean};
@@ -27,12 +26,8 @@ impl Beside {
     pub fn of(accounting: &Accounting) -> Option<Beside> {
         let against = accounting.net_estimate.as_ref().ok()?.against.filter(|against| against.corrected)?;
         let ratio_ln = against.ratio_ln?;
-        let levels = accounting.http?.levels.as_slice();
-        let trials = accounting.record.trials.iter().zip(&*accounting.windows);
-        let references = trials.filter(|(trial, _)| {
-            levels.get(trial.level as usize).is_some_and(|level| level.purpose == Purpose::Reference)
-        });
-        let costs_ln: Vec<f64> = references.filter_map(|(_, window)| cost_s(window)).map(f64::ln).collect();
+        let costs_s = accounting.interleaved_costs_s(Purpose::Reference);
+        let costs_ln: Vec<f64> = costs_s.into_iter().flatten().map(f64::ln).collect();
         let without = |skip: Option<usize>| {
             let kept = costs_ln.iter().enumerate().filter(|(place, _)| Some(*place) != skip);
             Some(vec![mean(&kept.map(|(_, ln)| *ln).collect::<Vec<_>>())?])
