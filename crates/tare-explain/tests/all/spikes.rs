@@ -111,6 +111,19 @@ fn throttling_in_bursts_is_named() {
     assert_eq!(timeline.is_spike.iter().filter(|is| **is).count(), SPIKES.len());
 }
 
+/// A burst lasts longer than the spike that it makes: what waited is answered at its end.
+#[test]
+fn throttling_that_lasts_longer_than_the_spikes_is_named() {
+    let mut record = record(&SPIKES);
+    interference(&mut record);
+    let bursts: Vec<usize> = SPIKES.iter().flat_map(|at| at - 3..at + 2).collect();
+    grow(&mut record, &groups::THROTTLED_NS, own_group(), &bursts, 0.0, 8e7);
+    let moved = spikes(&record).moved.ok().unwrap();
+    let best = moved.first().unwrap();
+    assert_eq!(best.series, "group /sut: held back by a quota");
+    assert!(best.spikes_with > 0.9 && (0.05..0.2).contains(&best.quiet_with), "{best:?}");
+}
+
 #[test]
 fn a_busy_neighbour_is_named_also_one_slice_before() {
     let mut record = record(&SPIKES);

@@ -58,9 +58,9 @@ pub struct Moved {
     pub unit: String,
     /// Median over the spikes.
     pub in_spikes: f64,
-    /// Median over the other slices.
+    /// Median over the quiet slices: those that are not near a spike.
     pub in_quiet: f64,
-    /// Share of the spikes in which it was above what it reaches in 5 % of the quiet slices.
+    /// Share of the spikes in which it was above the middle between the two medians.
     pub spikes_with: f64,
     /// The same share of the quiet slices.
     pub quiet_with: f64,

@@ -16,7 +16,7 @@ pub(super) struct Match {
     pub p: f64,
     /// Standardised rank sum.
     pub z: f64,
-    /// Share of spike windows, and of quiet ones, with more than the quiet windows' 95th percentile.
+    /// Share of spike windows, and of quiet ones, above the middle between the median of the ones and of the others.
     pub spikes_with: f64,
     pub quiet_with: f64,
 }
@@ -114,9 +114,10 @@ fn placed(runs: &[usize], windows: usize, random: &mut Random) -> Vec<bool> {
     is_spike
 }
 
-/// Whether a window is quiet: no spike, nor beside one, where what made it may be seen as well.
+/// Whether a window is quiet: no spike, nor near one, where what made it may be seen as well. That is the window before
+/// it, the one after it, and one more: a series has in each window the most of this one and the one before.
 pub(super) fn is_quiet(is_spike: &[bool], at: usize) -> bool {
-    let beside = at.saturating_sub(1)..(at + 2).min(is_spike.len());
+    let beside = at.saturating_sub(2)..(at + 2).min(is_spike.len());
     !is_spike.get(beside).unwrap_or_default().contains(&true)
 }
 
@@ -126,9 +127,11 @@ fn shares(values: &[f64], is_spike: &[bool]) -> (f64, f64) {
     };
     let spikes = of(&|at| is_spike.get(at).copied().unwrap_or(false));
     let quiet = of(&|at| is_quiet(is_spike, at));
-    let usual = tare_stats::quantile(&quiet, 0.95).unwrap_or(f64::INFINITY);
+    // A cause that is often there without a spike still divides them; a high percentile of the quiet ones would not.
+    let medians = tare_stats::median(&spikes).zip(tare_stats::median(&quiet));
+    let middle = medians.map_or(f64::INFINITY, |(spikes, quiet)| (spikes + quiet) / 2.0);
     let share = |values: &[f64]| {
-        values.iter().filter(|value| **value > usual).count() as f64 / values.len().max(1) as f64
+        values.iter().filter(|value| **value > middle).count() as f64 / values.len().max(1) as f64
     };
     (share(&spikes), share(&quiet))
 }

@@ -33,8 +33,10 @@ const SLICES_MAX: usize = 20_000;
 const SERIES_MAX: usize = 256;
 /// A chance above this is no match.
 const CHANCE_MAX: f64 = 0.05;
-/// A match moved in at least this share of the spikes.
+/// A match moved in at least this share of the spikes, and in at most this share of the quiet slices: two normal
+/// distributions that are 1.7 standard deviations apart.
 const SPIKES_WITH_MIN: f64 = 0.5;
+const QUIET_WITH_MAX: f64 = 0.2;
 /// A match with this share of the best one's rank sum is about as good.
 const ABOUT_AS_WELL: f64 = 0.8;
 /// What is listed at most.
@@ -70,7 +72,9 @@ pub(crate) fn spikes(accounting: &Accounting) -> Reading<Spikes> {
         false if count >= SPIKES_MIN => Err(Missing::new("too many slices to compare")),
         false => Err(Missing::new(format!("{count} spikes are too few to say what goes with them"))),
     };
-    let known = |one: &matching::Match| one.p <= CHANCE_MAX && one.spikes_with >= SPIKES_WITH_MIN;
+    let known = |one: &matching::Match| {
+        one.p <= CHANCE_MAX && one.spikes_with >= SPIKES_WITH_MIN && one.quiet_with <= QUIET_WITH_MAX
+    };
     let moved = matches.map(|matches| {
         let best_z = matches.first().map_or(0.0, |best| best.z);
         let mut kept: Vec<matching::Match> = matches.into_iter().filter(known).collect();
