@@ -58,7 +58,7 @@ pub struct Moved {
     pub unit: String,
     /// Median over the spikes.
     pub in_spikes: f64,
-    /// Median over the quiet slices: those that are not near a spike.
+    /// Median over the quiet slices: those that are not as high as a spike, nor near one that is.
     pub in_quiet: f64,
     /// Share of the spikes in which it was above the middle between the two medians.
     pub spikes_with: f64,

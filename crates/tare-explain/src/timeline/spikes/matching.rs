@@ -21,8 +21,33 @@ pub(super) struct Match {
     pub quiet_with: f64,
 }
 
+/// Which windows are spikes, and which are quiet; others are neither.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Marks {
+    pub is_spike: Vec<bool>,
+    pub is_quiet: Vec<bool>,
+}
+
+impl Marks {
+    /// Of heights in units of what is usual in their trial, of which some are spikes. Quiet is what is not as high as a spike, also of a
+    /// trial in which that does not stand out, nor near one that is, where what made it may be seen as well. That is the window before it, the one after it, and one more: a
+    /// series has in each window the most of this one and the one before.
+    pub fn of(is_spike: Vec<bool>, heights: &[Option<f64>]) -> Marks {
+        let spikes = is_spike.iter().zip(heights).filter(|(is_spike, _)| **is_spike);
+        let lowest = spikes.filter_map(|(_, height)| *height).fold(f64::INFINITY, f64::min);
+        let high = |at: usize| {
+            is_spike[at] || heights.get(at).copied().flatten().is_some_and(|height| height >= lowest)
+        };
+        let is_quiet = (0..is_spike.len())
+            .map(|at| !(at.saturating_sub(2)..(at + 2).min(is_spike.len())).any(high))
+            .collect();
+        Marks { is_spike, is_quiet }
+    }
+}
+
 /// Compares every series with the spikes, best first. A series has a value for each window, larger where it moved.
-pub(super) fn matches(series: &[Vec<f64>], is_spike: &[bool]) -> Vec<Match> {
+pub(super) fn matches(series: &[Vec<f64>], marks: &Marks) -> Vec<Match> {
+    let is_spike = marks.is_spike.as_slice();
     let spikes = is_spike.iter().filter(|is_spike| **is_spike).count();
     let quiet = is_spike.len() - spikes;
     if spikes == 0 || quiet == 0 {
@@ -46,7 +71,7 @@ pub(super) fn matches(series: &[Vec<f64>], is_spike: &[bool]) -> Vec<Match> {
     }
     let mut found: Vec<Match> = (0..series.len())
         .map(|at| {
-            let (spikes_with, quiet_with) = shares(&series[at], is_spike);
+            let (spikes_with, quiet_with) = shares(&series[at], marks);
             let p = as_large[at] as f64 / (SHUFFLES + 1) as f64;
             Match { series: at, p, z: observed[at], spikes_with, quiet_with }
         })
@@ -114,19 +139,13 @@ fn placed(runs: &[usize], windows: usize, random: &mut Random) -> Vec<bool> {
     is_spike
 }
 
-/// Whether a window is quiet: no spike, nor near one, where what made it may be seen as well. That is the window before
-/// it, the one after it, and one more: a series has in each window the most of this one and the one before.
-pub(super) fn is_quiet(is_spike: &[bool], at: usize) -> bool {
-    let beside = at.saturating_sub(2)..(at + 2).min(is_spike.len());
-    !is_spike.get(beside).unwrap_or_default().contains(&true)
+/// The values of the windows that are marked.
+pub(super) fn marked(values: &[f64], marks: &[bool]) -> Vec<f64> {
+    values.iter().zip(marks).filter(|(_, is_marked)| **is_marked).map(|(value, _)| *value).collect()
 }
 
-fn shares(values: &[f64], is_spike: &[bool]) -> (f64, f64) {
-    let of = |wanted: &dyn Fn(usize) -> bool| -> Vec<f64> {
-        values.iter().enumerate().filter(|(at, _)| wanted(*at)).map(|(_, value)| *value).collect()
-    };
-    let spikes = of(&|at| is_spike.get(at).copied().unwrap_or(false));
-    let quiet = of(&|at| is_quiet(is_spike, at));
+fn shares(values: &[f64], marks: &Marks) -> (f64, f64) {
+    let (spikes, quiet) = (marked(values, &marks.is_spike), marked(values, &marks.is_quiet));
     // A cause that is often there without a spike still divides them; a high percentile of the quiet ones would not.
     let medians = tare_stats::median(&spikes).zip(tare_stats::median(&quiet));
     let middle = medians.map_or(f64::INFINITY, |(spikes, quiet)| (spikes + quiet) / 2.0);
@@ -159,6 +178,23 @@ mod tests {
         assert_eq!(Ranks::of(&[2.0; 5], 2).z(&[0, 1]), 0.0);
     }
 
+    #[test]
+    fn what_is_as_high_as_a_spike_is_not_quiet_nor_is_what_is_near() {
+        let mut is_spike = vec![false; 12];
+        is_spike[3] = true;
+        let heights: Vec<Option<f64>> = (0..12).map(|at| Some(if at == 3 { 8.0 } else { 1.0 })).collect();
+        let quiet = |heights: &[Option<f64>]| {
+            let quiet = Marks::of(is_spike.clone(), heights).is_quiet;
+            (0..12).filter(|at| quiet[*at]).collect::<Vec<usize>>()
+        };
+        assert_eq!(quiet(&heights), [0, 1, 6, 7, 8, 9, 10, 11]);
+        let mut other = heights.clone();
+        other[9] = Some(9.0);
+        assert_eq!(quiet(&other), [0, 1, 6, 7]);
+        let unanswered: Vec<Option<f64>> = (0..12).map(|at| (at != 3).then_some(1.0)).collect();
+        assert_eq!(quiet(&unanswered), quiet(&heights));
+    }
+
     /// Of 200 series of noise none is found, nineteen times in twenty; the one that moves is.
     #[test]
     fn the_one_that_moved_is_found_among_many() {
@@ -168,11 +204,13 @@ mod tests {
             let is_spike: Vec<bool> = (0..200).map(|at| (at + round) % 25 < 2).collect();
             let mut series: Vec<Vec<f64>> =
                 (0..200).map(|_| (0..200).map(|_| random.below(1000) as f64).collect()).collect();
-            false_alarms += usize::from(matches(&series, &is_spike)[0].p <= 0.05);
-            for (value, _) in series[17].iter_mut().zip(&is_spike).filter(|(_, is_spike)| **is_spike) {
+            let marks = Marks::of(is_spike, &[]);
+            false_alarms += usize::from(matches(&series, &marks)[0].p <= 0.05);
+            let spikes = marks.is_spike.iter();
+            for (value, _) in series[17].iter_mut().zip(spikes).filter(|(_, is_spike)| **is_spike) {
                 *value += 900.0;
             }
-            let best = &matches(&series, &is_spike)[0];
+            let best = &matches(&series, &marks)[0];
             assert!(best.series == 17 && best.p <= 0.05 && best.spikes_with > 0.6, "{best:?}");
         }
         assert!(false_alarms <= 3, "{false_alarms}");
@@ -192,7 +230,7 @@ mod tests {
             values in prop::collection::vec(prop::num::f64::ANY, 30),
             is_spike in prop::collection::vec(any::<bool>(), 30),
         ) {
-            for found in matches(&[values], &is_spike) {
+            for found in matches(&[values], &Marks::of(is_spike, &[])) {
                 prop_assert!(found.p > 0.0 && found.p <= 1.0 && !found.z.is_nan(), "{found:?}");
             }
         }

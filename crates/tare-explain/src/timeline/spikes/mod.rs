@@ -10,6 +10,7 @@ mod windows;
 
 use crate::accounting::Readings;
 use crate::capacity::levels::Accounting;
+use matching::Marks;
 use std::collections::{BTreeMap, BTreeSet};
 use tare_model::metric::{Descriptor, Kind, Unit};
 use tare_model::metrics::{self, groups};
@@ -66,9 +67,17 @@ pub(crate) fn spikes(accounting: &Accounting) -> Reading<Spikes> {
     }
     let is_spike: Vec<bool> = seen.iter().flat_map(|trial| trial.is_spike.iter().copied()).collect();
     let count = is_spike.iter().filter(|is_spike| **is_spike).count();
+    let p99s_ns =
+        |trial: &Seen| -> Vec<f64> { trial.slices.iter().filter_map(|slice| slice.p99_ns).collect() };
+    let all_p99: Vec<f64> = seen.iter().flat_map(p99s_ns).collect();
+    let heights = |trial: &Seen| -> Vec<Option<f64>> {
+        let usual = tare_stats::median(&p99s_ns(trial));
+        trial.slices.iter().map(|slice| slice.p99_ns.zip(usual).map(|(ns, usual)| ns / usual)).collect()
+    };
+    let marks = Marks::of(is_spike, &seen.iter().flat_map(heights).collect::<Vec<_>>());
     let Compared { names, series, left_out } = lagged(&seen);
     let matches = match count >= SPIKES_MIN && slices <= SLICES_MAX {
-        true => Ok(matching::matches(&series, &is_spike)),
+        true => Ok(matching::matches(&series, &marks)),
         false if count >= SPIKES_MIN => Err(Missing::new("too many slices to compare")),
         false => Err(Missing::new(format!("{count} spikes are too few to say what goes with them"))),
     };
@@ -84,14 +93,12 @@ pub(crate) fn spikes(accounting: &Accounting) -> Reading<Spikes> {
             false => Standing::Far,
         });
         let kept = kept.into_iter().take(LISTED_MAX);
-        kept.map(|one| describe(&names[one.series], &series[one.series], &is_spike, &one)).collect::<Vec<_>>()
+        kept.map(|one| describe(&names[one.series], &series[one.series], &marks, &one)).collect::<Vec<_>>()
     });
     let best = moved.as_ref().ok().and_then(|moved: &Vec<Moved>| {
         let first = moved.first()?;
         names.iter().position(|name| label(name) == first.series)
     });
-    let all_p99: Vec<f64> =
-        seen.iter().flat_map(|trial| trial.slices.iter().filter_map(|slice| slice.p99_ns)).collect();
     Reading::Measured(Spikes {
         slices: slices as u32,
         spikes: count as u32,
@@ -218,14 +225,10 @@ fn worse(metric: &Descriptor) -> f64 {
     if metric.kind == Kind::Gauge && metric.unit == Unit::Hertz { -1.0 } else { 1.0 }
 }
 
-fn describe(name: &Name, values: &[f64], is_spike: &[bool], found: &matching::Match) -> Moved {
+fn describe(name: &Name, values: &[f64], marks: &Marks, found: &matching::Match) -> Moved {
     let sign = metrics::by_id(name.metric).map_or(1.0, worse);
-    let median = |wanted: &dyn Fn(usize) -> bool| {
-        let of = values.iter().enumerate().filter(|(at, _)| wanted(*at)).map(|(_, value)| *value);
-        sign * tare_stats::median(&of.collect::<Vec<f64>>()).unwrap_or(0.0)
-    };
-    let in_spikes = median(&|at| is_spike.get(at).copied().unwrap_or(false));
-    let in_quiet = median(&|at| matching::is_quiet(is_spike, at));
+    let median = |marks: &[bool]| sign * tare_stats::median(&matching::marked(values, marks)).unwrap_or(0.0);
+    let (in_spikes, in_quiet) = (median(&marks.is_spike), median(&marks.is_quiet));
     let scale = scale(name);
     Moved {
         series: label(name),
