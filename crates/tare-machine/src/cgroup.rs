@@ -226,13 +226,23 @@ pub fn quota(root: &Root, level: &Level) -> Result<Quota, Missing> {
 /// The tightest quota on the process's way to the root, in CPU seconds per second; `None` where there is none, or
 /// none can be read.
 pub fn quota_cpus(root: &Root, pid: u32) -> Option<f64> {
+    tightest(root, pid)?.cpus()
+}
+
+/// The same with its period.
+pub fn tightest(root: &Root, pid: u32) -> Option<Quota> {
     let levels = of(root, pid).ok()?;
-    let cpus = |level: &Level| {
-        let quota = quota(root, level).ok()?;
-        let share = quota.quota_ns? as f64 / quota.period_ns as f64;
+    let quotas = levels.iter().filter_map(|level| quota(root, level).ok());
+    let tight = quotas.filter_map(|quota| Some((quota.cpus()?, quota)));
+    tight.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, quota)| quota)
+}
+
+impl Quota {
+    /// In CPU seconds per second; `None` where it is unlimited.
+    pub fn cpus(self) -> Option<f64> {
+        let share = self.quota_ns? as f64 / self.period_ns as f64;
         share.is_finite().then_some(share)
-    };
-    levels.iter().filter_map(cpus).reduce(f64::min)
+    }
 }
 
 /// `max 100000` or `30000 100000`, microseconds.
@@ -370,6 +380,7 @@ mod tests {
         );
         assert_eq!(quota(&root, &levels[1]), Ok(Quota { quota_ns: None, period_ns: 100_000_000 }));
         assert_eq!((quota_cpus(&root, 7), quota_cpus(&root, 8)), (Some(0.3), None));
+        assert_eq!(tightest(&root, 7).map(|quota| quota.period_ns), Some(100_000_000));
         assert!(quota(&root, &levels[2]).is_err());
         assert!(of(&root, 8).is_err());
     }

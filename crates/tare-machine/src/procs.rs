@@ -20,6 +20,10 @@ pub struct Stat {
     pub ppid: u32,
     /// Process group.
     pub pgid: u32,
+    /// CPU time in its own code, clock ticks of 10 ms; of a process that of all its threads, and of those that ended.
+    pub user_ticks: u64,
+    /// CPU time in the kernel.
+    pub system_ticks: u64,
     /// Start, in clock ticks since boot: with the pid and the boot id the identity of a process.
     pub start_ticks: u64,
 }
@@ -33,8 +37,11 @@ pub fn parse_stat(text: &str) -> Option<Stat> {
     let state = fields.next()?.chars().next()?;
     let ppid = fields.next()?.parse().ok()?;
     let pgid = fields.next()?.parse().ok()?;
-    let start_ticks = fields.nth(16)?.parse().ok()?;
-    Some(Stat { id: id.trim().parse().ok()?, name: name.to_string(), state, ppid, pgid, start_ticks })
+    let user_ticks = fields.nth(8)?.parse().ok()?;
+    let system_ticks = fields.next()?.parse().ok()?;
+    let start_ticks = fields.nth(6)?.parse().ok()?;
+    let id = id.trim().parse().ok()?;
+    Some(Stat { id, name: name.to_string(), state, ppid, pgid, user_ticks, system_ticks, start_ticks })
 }
 
 /// The `stat` of process `pid`; of a thread (its own start time) when that is what the number names.

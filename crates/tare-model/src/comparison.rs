@@ -2,10 +2,14 @@
 //! scripts use: keys may be added, none renamed.
 
 use crate::Missing;
+pub use crate::figure::Figure;
 pub use crate::format::SCHEMA;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// Differences up to this share do not matter, where nobody says otherwise.
+pub const MARGIN: f64 = 0.02;
 
 /// What came of a comparison.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -40,7 +44,8 @@ pub struct Comparison {
     pub launches: Vec<Launch>,
     /// What each program and figure came to.
     pub effects: Vec<Effect>,
-    /// Why the rates differ: what sums to the logarithm of each program's rate over the first one's.
+    /// Why the rates differ: what sums to the logarithm of each program's rate over the first one's, and
+    /// within some of it what that sums up from ([`Part::within`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
     /// Figures that were compared and came to nothing.
@@ -153,6 +158,9 @@ pub struct Arm {
     /// The tightest CPU quota of its group and of those above it, CPUs; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_cpus: Option<f64>,
+    /// What of its CPU time was where; absent where a process of it went away, and of commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modes: Option<Modes>,
     /// Its figures, in base units; one that could not be had is not there.
     pub figures: BTreeMap<Figure, f64>,
     /// CPU time of a request in each of the windows that the launch was counted in, seconds; of runtimes that compile.
@@ -163,91 +171,13 @@ pub struct Arm {
     pub alone_s: Option<f64>,
 }
 
-/// What is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Figure {
-    /// Answers in its own turns over their time, 1/s.
-    Throughput,
-    /// What it would do with nothing in the way, 1/s. In a comparison of servers that is its CPUs over the CPU time of a request, for each
-    /// CPU: it says what that says, the other way round.
-    Net,
-    /// CPU time of its processes over answers, seconds.
-    CpuPerRequest,
-    /// Median latency, seconds.
-    P50,
-    /// 99th percentile of latency, seconds.
-    P99,
-    /// 99.9th percentile of latency, seconds; where each launch has ten thousand answers of each server.
-    #[serde(rename = "p99.9")]
-    P999,
-    /// From the start of a command to its end, seconds.
-    Time,
-    /// CPU time of a command and of what it waited for, user and system, seconds.
-    CpuTime,
-}
-
-impl Figure {
-    /// All, in the order of reports.
-    pub const ALL: [Figure; 8] = [
-        Figure::Throughput,
-        Figure::Net,
-        Figure::CpuPerRequest,
-        Figure::P50,
-        Figure::P99,
-        Figure::P999,
-        Figure::Time,
-        Figure::CpuTime,
-    ];
-
-    /// Those that a record of a server is held to by a gate.
-    pub const GATED: [Figure; 6] =
-        [Figure::Throughput, Figure::Net, Figure::CpuPerRequest, Figure::P50, Figure::P99, Figure::P999];
-
-    /// Those of a comparison of servers.
-    pub const COMPARED: [Figure; 6] =
-        [Figure::Throughput, Figure::Net, Figure::CpuPerRequest, Figure::P50, Figure::P99, Figure::P999];
-
-    /// Those of a comparison of commands.
-    pub const OF_COMMANDS: [Figure; 2] = [Figure::Time, Figure::CpuTime];
-
-    /// Its key in data.
-    pub fn name(self) -> &'static str {
-        match self {
-            Figure::Throughput => "throughput",
-            Figure::Net => "net",
-            Figure::CpuPerRequest => "cpu_per_request",
-            Figure::P50 => "p50",
-            Figure::P99 => "p99",
-            Figure::P999 => "p99.9",
-            Figure::Time => "time",
-            Figure::CpuTime => "cpu_time",
-        }
-    }
-
-    /// Whether a comparison goes on until it is known: a percentile may never be.
-    pub fn is_firm(self) -> bool {
-        matches!(self, Figure::Throughput | Figure::CpuPerRequest | Figure::Time | Figure::CpuTime)
-    }
-
-    /// Whether it is one more chance to be wrong in a comparison; net is the CPU time of a request turned round.
-    pub fn is_of_its_own(self) -> bool {
-        self != Figure::Net
-    }
-
-    /// Whether more of it is better.
-    pub fn higher_is_better(self) -> bool {
-        matches!(self, Figure::Throughput | Figure::Net)
-    }
-
-    /// What an interval of its ln(after/before) says, where differences up to the margin do not matter.
-    pub fn verdict(self, interval: tare_stats::Interval, margin: f64) -> Verdict {
-        let better = match self.higher_is_better() {
-            true => tare_stats::Better::Higher,
-            false => tare_stats::Better::Lower,
-        };
-        tare_stats::verdict(interval, margin, better).into()
-    }
+/// Where CPU time was spent, by the kernel's ticks: of a launch it is coarse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+pub struct Modes {
+    /// In the program's own code, nanoseconds.
+    pub user_ns: u64,
+    /// In the kernel, nanoseconds.
+    pub kernel_ns: u64,
 }
 
 /// What was taken from the servers' CPUs in a window.
@@ -314,8 +244,12 @@ pub struct Part {
     /// Of which program.
     pub program: String,
     /// `cost`: the CPU time of a request. `throttled`, `waited-for-cpu`, `busy`: how much of its own turns it was busy, by what took most of the
-    /// rest: a quota, others that ran while it was ready, or what is not known (no work, its own sleep).
+    /// rest: a quota, others that ran while it was ready, or what is not known (no work, its own sleep). Within `cost`: `user`, its own
+    /// code, and `kernel`, what the kernel did for it.
     pub id: String,
+    /// The part that it is a part of; absent: of the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<String>,
     /// Positive where it made the program faster.
     pub ln: f64,
     /// 95 % interval, as good at every interim analysis as those of the figures; `null`: too few launches.
@@ -363,6 +297,17 @@ pub enum Verdict {
     CannotTell,
 }
 
+impl Verdict {
+    /// What an interval of a figure's ln(after/before) says, where differences up to the margin do not matter.
+    pub fn of(figure: Figure, interval: tare_stats::Interval, margin: f64) -> Verdict {
+        let better = match figure.higher_is_better() {
+            true => tare_stats::Better::Higher,
+            false => tare_stats::Better::Lower,
+        };
+        tare_stats::verdict(interval, margin, better).into()
+    }
+}
+
 impl From<tare_stats::Verdict> for Verdict {
     fn from(verdict: tare_stats::Verdict) -> Verdict {
         match verdict {
@@ -384,13 +329,6 @@ impl Comparison {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn figures_are_written_as_they_are_called() {
-        for figure in Figure::ALL {
-            assert_eq!(serde_json::to_value(figure).unwrap(), figure.name());
-        }
-    }
 
     #[test]
     fn what_is_not_known_is_kept_with_its_reason() {

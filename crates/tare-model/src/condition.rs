@@ -19,7 +19,7 @@ impl FromStr for Condition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Condition, String> {
-        Condition::of(text, &Figure::GATED)
+        Condition::of(text, Figure::of_servers())
     }
 }
 
@@ -28,13 +28,13 @@ impl Condition {
     ///
     /// # Errors
     /// What is wrong with the text, and what to write instead.
-    pub fn of(text: &str, figures: &[Figure]) -> Result<Condition, String> {
+    pub fn of(text: &str, figures: impl Iterator<Item = Figure> + Clone) -> Result<Condition, String> {
         let example = "write it as 'throughput < -2%' or 'cpu_per_request > 2%'";
         let at = text.find(['<', '>']).ok_or_else(|| format!("'{text}' compares nothing; {example}"))?;
         let (name, rest) = text.split_at(at);
-        let found = figures.iter().copied().find(|figure| figure.name() == name.trim());
+        let found = figures.clone().find(|figure| figure.name() == name.trim());
         let figure = found.ok_or_else(|| {
-            let names: Vec<&str> = figures.iter().map(|figure| figure.name()).collect();
+            let names: Vec<&str> = figures.map(Figure::name).collect();
             format!("there is no figure '{}'; there are {}", name.trim(), names.join(", "))
         })?;
         let number = rest[1..].trim().strip_suffix('%').map(str::trim_end);
@@ -89,7 +89,7 @@ mod tests {
         for text in ["throughput < -2%", "throughput<-2 %", "throughput < −2%"] {
             assert_eq!(read(text), Ok(wanted), "{text}");
         }
-        assert!(Condition::of("net < -2%", &Figure::OF_COMMANDS).unwrap_err().contains("no figure 'net'"));
+        assert!(Condition::of("net < -2%", Figure::of_commands()).unwrap_err().contains("no figure 'net'"));
         assert_eq!(read("net < -2%").map(|condition| condition.figure), Ok(Figure::Net));
         assert_eq!(read("p99.9 > 5%").map(|condition| condition.figure), Ok(Figure::P999));
         assert_eq!(read("p99 > 7%").map(|condition| condition.to_string()), Ok("p99 > 7%".to_owned()));

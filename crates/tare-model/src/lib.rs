@@ -13,6 +13,7 @@ pub mod condition;
 pub mod cpuset;
 pub mod downstream;
 pub mod ended;
+pub mod figure;
 pub mod format;
 pub mod gate;
 mod hexadecimal;

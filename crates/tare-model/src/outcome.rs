@@ -3,6 +3,7 @@
 
 mod accounting;
 mod cause;
+mod compared;
 mod confirmation;
 mod execution;
 mod finding;
@@ -26,7 +27,7 @@ pub use confirmation::{Confirmation, Confirmed, NotTried, Tried};
 pub use execution::{CyclesFrom, Execution};
 pub use finding::{Evidence, Finding};
 pub use hypothesis::{Hypothesis, Judged, Standing};
-pub use latency::LatencySummary;
+pub use latency::{LatencyOf, LatencySummary};
 pub use metric::{Better, Metric};
 pub use own_count::OwnCount;
 pub use spikes::{Moved, Spike, SpikeTimeline, Spikes, ThrottleBursts};

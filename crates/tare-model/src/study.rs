@@ -2,14 +2,12 @@
 //! contract that scripts use: keys may be added, none renamed.
 
 use crate::comparison::Disturbance;
+pub use crate::figure::Unit;
 pub use crate::format::SCHEMA;
 use crate::outcome::Cause;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// What is reported of every cell against its baseline, whatever is expected.
-pub const COMPARED: [&str; 4] = ["throughput", "cpu_per_request", "p50", "p99"];
 
 /// What came of a plan.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -85,7 +83,7 @@ pub struct CellOutcome {
     pub figures: BTreeMap<String, Option<FigureSeen>>,
     /// What held throughput where it was, block by block.
     pub bottlenecks: Vec<Cause>,
-    /// The figures of [`COMPARED`] against the baseline's, each with a 95 % interval of its own; absent for the baseline.
+    /// All figures of servers against the baseline's, each with a 95 % interval of its own; absent for the baseline.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub changes: BTreeMap<String, Seen>,
     /// What was expected, and what became of it.
@@ -101,23 +99,6 @@ pub struct FigureSeen {
     pub ci95: Option<[f64; 2]>,
     /// What it is counted in.
     pub unit: Unit,
-}
-
-/// What a figure is counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-pub enum Unit {
-    /// Seconds.
-    #[serde(rename = "s")]
-    Time,
-    /// Events per second.
-    #[serde(rename = "1/s")]
-    Rate,
-    /// Busy CPUs.
-    #[serde(rename = "CPUs")]
-    Cpus,
-    /// Of a whole, 0..=1.
-    #[serde(rename = "share")]
-    Share,
 }
 
 /// A verdict with what it is of.

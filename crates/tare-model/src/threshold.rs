@@ -1,6 +1,7 @@
 //! What a load fails on by itself: `p99 > 20ms`, `errors > 1%`, `throughput < 5000`.
 
 use crate::load::LoadOutcome;
+use crate::outcome::LatencySummary;
 use std::fmt;
 use std::str::FromStr;
 
@@ -20,28 +21,15 @@ enum LoadFigure {
     Throughput,
     /// Failed attempts, as a share of all.
     Errors,
-    Mean,
-    P50,
-    P75,
-    P90,
-    P99,
-    P999,
-    P9999,
-    Max,
+    /// The latency of this name.
+    Latency(&'static str),
 }
 
-const FIGURES: [(&str, LoadFigure); 10] = [
-    ("throughput", LoadFigure::Throughput),
-    ("errors", LoadFigure::Errors),
-    ("mean", LoadFigure::Mean),
-    ("p50", LoadFigure::P50),
-    ("p75", LoadFigure::P75),
-    ("p90", LoadFigure::P90),
-    ("p99", LoadFigure::P99),
-    ("p99.9", LoadFigure::P999),
-    ("p99.99", LoadFigure::P9999),
-    ("max", LoadFigure::Max),
-];
+/// By the names that people write.
+fn figures() -> impl Iterator<Item = (&'static str, LoadFigure)> {
+    let others = [("throughput", LoadFigure::Throughput), ("errors", LoadFigure::Errors)];
+    others.into_iter().chain(LatencySummary::NAMED.map(|(name, _)| (name, LoadFigure::Latency(name))))
+}
 
 impl FromStr for Threshold {
     type Err = String;
@@ -50,10 +38,10 @@ impl FromStr for Threshold {
         const EXAMPLE: &str = "write it as 'p99 > 20ms', 'errors > 1%' or 'throughput < 5000'";
         let at = text.find(['<', '>']).ok_or_else(|| format!("'{text}' compares nothing; {EXAMPLE}"))?;
         let (name, rest) = text.split_at(at);
-        let found = FIGURES.iter().find(|(figure, _)| *figure == name.trim());
+        let found = figures().find(|(figure, _)| *figure == name.trim());
         let (_, figure) = found.ok_or_else(|| {
-            let names = FIGURES.map(|(name, _)| name).join(", ");
-            format!("there is no figure '{}'; there are {names}", name.trim())
+            let names: Vec<&str> = figures().map(|(name, _)| name).collect();
+            format!("there is no figure '{}'; there are {}", name.trim(), names.join(", "))
         })?;
         let amount = rest.trim_start_matches(['<', '>']).trim();
         let bound = match figure {
@@ -61,13 +49,13 @@ impl FromStr for Threshold {
             LoadFigure::Errors => {
                 amount.strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok()).map(|n| n / 100.0)
             }
-            _ => nanoseconds(amount),
+            LoadFigure::Latency(_) => nanoseconds(amount),
         };
         let is_bound = |bound: &f64| bound.is_finite() && *bound >= 0.0;
         let bound = bound
             .filter(is_bound)
             .ok_or_else(|| format!("'{amount}' is no bound of {}; {EXAMPLE}", name.trim()))?;
-        Ok(Threshold { figure: *figure, above: rest.starts_with('>'), bound, text: text.to_owned() })
+        Ok(Threshold { figure, above: rest.starts_with('>'), bound, text: text.to_owned() })
     }
 }
 
@@ -80,18 +68,10 @@ impl fmt::Display for Threshold {
 impl Threshold {
     /// Whether a load is beyond it; `None` where the figure is not there.
     pub fn fails(&self, outcome: &LoadOutcome) -> Option<bool> {
-        let latency = &outcome.latency_ns;
         let value = match self.figure {
             LoadFigure::Throughput => outcome.rate_hz,
             LoadFigure::Errors => error_share(outcome),
-            LoadFigure::Mean => latency.mean,
-            LoadFigure::P50 => latency.p50,
-            LoadFigure::P75 => latency.p75,
-            LoadFigure::P90 => latency.p90,
-            LoadFigure::P99 => latency.p99,
-            LoadFigure::P999 => latency.p99_9,
-            LoadFigure::P9999 => latency.p99_99,
-            LoadFigure::Max => latency.max,
+            LoadFigure::Latency(name) => LatencySummary::named(name)?(&outcome.latency_ns),
         }?;
         Some(if self.above { value > self.bound } else { value < self.bound })
     }
@@ -123,8 +103,8 @@ mod tests {
     #[test]
     fn reads_what_people_write() {
         let read = |text: &str| text.parse::<Threshold>().map(|of| (of.figure, of.above, of.bound));
-        assert_eq!(read("p99>20ms"), Ok((LoadFigure::P99, true, 20e6)));
-        assert_eq!(read("p99.9 > 1.5 s"), Ok((LoadFigure::P999, true, 1.5e9)));
+        assert_eq!(read("p99>20ms"), Ok((LoadFigure::Latency("p99"), true, 20e6)));
+        assert_eq!(read("p99.9 > 1.5 s"), Ok((LoadFigure::Latency("p99.9"), true, 1.5e9)));
         assert_eq!(read("errors > 0.5 %"), Ok((LoadFigure::Errors, true, 0.005)));
         assert_eq!(read("throughput < 5000"), Ok((LoadFigure::Throughput, false, 5000.0)));
         for (text, wanted) in [

@@ -1,6 +1,7 @@
 //! Why two runs differ: what the comparison of two records says. The keys of its JSON form are a contract.
 
 pub use crate::format::SCHEMA;
+use crate::gate::Effect;
 use crate::outcome::{Cause, Gross, NetOrMissing, TareCause, Warning};
 use crate::{Missing, Reading};
 use schemars::JsonSchema;
@@ -26,6 +27,11 @@ pub struct Why {
     /// What the programs would do with nothing in the way. Where both were loaded interleaved with the reference server: in units of
     /// it, by the part `cost`; else intervals are out of each run's own.
     pub net: Reading<Change>,
+    /// All figures of two servers, as a gate has them; differences up to 2 % do not matter. Where rate, net and the CPU time of a request
+    /// are in the same unit as [`Why::rate`], [`Why::net`] and the part `cost`, they are those, with their intervals; intervals of the others hold
+    /// together. None of programs, and in older results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Effect>,
     /// The difference of the rates, in parts that sum to [`Change::ln`], largest first.
     pub parts: Reading<Vec<Part>>,
     /// How the intervals of rate and parts were made.

@@ -1,7 +1,8 @@
 //! What came of known injections: the calibration report, and what there is to inject.
 
 use crate::block::{Block, Column, Note, Row, Rows, Table, Text, Tone};
-use crate::comparison::{disturbance, signed, title};
+use crate::comparison::disturbance;
+use crate::figures::signed;
 use crate::format::{count, percent, seconds};
 use crate::sections::Part;
 use crate::words::things;
@@ -196,7 +197,7 @@ fn itself(itself: &AaControl) -> (&'static str, String) {
         return ("A/A", format!("no comparison of the built-in server with itself came to an end{failed}"));
     };
     let largest = itself.largest.map_or(String::new(), |called| {
-        format!(", by up to {}\u{a0}% ({})", signed(called.change.value), title(called.figure))
+        format!(", by up to {}\u{a0}% ({})", signed(called.change.value), called.figure.title())
     });
     let [low_percent, high_percent] = [low, high].map(percent);
     let little = if high - low > TELLS_LITTLE { ": so few tell little" } else { "" };

@@ -2,14 +2,15 @@
 
 mod warmth;
 
-use crate::block::{Block, Column, Field, Note, Row, Rows, Table, Text, Tone};
-use crate::format::{self, count, logarithm, percent, seconds, with_unit};
+use crate::Report;
+use crate::block::{Block, Column, Note, Row, Rows, Table, Text, Tone};
+use crate::figures::{self, whole};
+use crate::format::{self, logarithm, percent, seconds, with_unit};
 use crate::sections::Part;
 use crate::why::table::meaning;
-use crate::{Report, words};
 use std::collections::BTreeMap;
 use tare_model::comparison::{
-    Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, NotKnown, Program, Verdict,
+    Comparison, Disturbance, Effect, Ended, Figure, Launch, NotKnown, Part as WhyPart, Program, Verdict,
 };
 
 /// The result, laid out.
@@ -41,53 +42,13 @@ pub fn report(comparison: &Comparison) -> Report {
     Report { parts, rows: rows(comparison) }
 }
 
-/// What other programs read of figures that are held against others.
-pub(crate) const FIGURES: &[&str] = &[
-    "program",
-    "figure",
-    "of_reference",
-    "before",
-    "after",
-    "change",
-    "ci95_low",
-    "ci95_high",
-    "verdict",
-    "measured",
-    "detectable",
-];
-
-/// One figure: its program, its name and whether it is in units of the reference; before and after; its change; what that says, by how many
-/// launches or runs, and what would have been shown.
-pub(crate) fn figure_row(
-    (program, figure, of_reference): (&str, Figure, bool),
-    sides: [Option<f64>; 2],
-    change: Option<Change>,
-    (verdict, measured, detectable): (Verdict, f64, Option<f64>),
-) -> Vec<Field> {
-    let [low, high] = change.map_or([None; 2], |change| change.interval.map(Some));
-    let [before, after] = sides.map(Field::from);
-    vec![
-        program.into(),
-        figure.name().into(),
-        of_reference.to_string().into(),
-        before,
-        after,
-        change.map(|change| change.value).into(),
-        low.into(),
-        high.into(),
-        words::id(verdict).into(),
-        measured.into(),
-        detectable.into(),
-    ]
-}
-
 fn rows(comparison: &Comparison) -> Rows {
     let row = |effect: &Effect| {
         let Effect { program, figure, baseline, value, change, .. } = effect;
         let said = (effect.verdict, effect.launches as f64, effect.detectable);
-        figure_row((program, *figure, false), [Some(*baseline), Some(*value)], *change, said)
+        figures::csv((program, *figure, false), [Some(*baseline), Some(*value)], *change, said)
     };
-    Rows { header: FIGURES, rows: comparison.effects.iter().map(row).collect() }
+    Rows { header: figures::HEADER, rows: comparison.effects.iter().map(row).collect() }
 }
 
 /// The result as one JSON object.
@@ -96,20 +57,6 @@ fn rows(comparison: &Comparison) -> Rows {
 /// None that is known: every key is a string, and a number that is not finite becomes `null`.
 pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(comparison).map(|text| text + "\n")
-}
-
-/// What a reader calls it.
-pub(crate) fn title(figure: Figure) -> &'static str {
-    match figure {
-        Figure::Throughput => "throughput",
-        Figure::Net => "net",
-        Figure::CpuPerRequest => "CPU time of a request",
-        Figure::P50 => "p50",
-        Figure::P99 => "p99",
-        Figure::P999 => "p99.9",
-        Figure::Time => "time",
-        Figure::CpuTime => "CPU time",
-    }
 }
 
 /// What differs, the firmest first: its cost, then its rate, then latencies.
@@ -121,7 +68,7 @@ fn headline(comparison: &Comparison, program: &Program) -> Block {
     let with = |verdict: Verdict| effects.iter().filter(move |effect| effect.verdict == verdict);
     let reported = |verdict: Verdict| {
         let figures = with(verdict).filter(|effect| effect.figure.is_of_its_own()).map(|effect| {
-            format!("{} {}", title(effect.figure), effect.change.map(whole).unwrap_or_default())
+            format!("{} {}", effect.figure.title(), effect.change.map(whole).unwrap_or_default())
         });
         figures.collect::<Vec<_>>().join(", ")
     };
@@ -153,7 +100,7 @@ fn undecided(comparison: &Comparison, program: &Program, effects: &[&Effect]) ->
     let same: Vec<&str> = effects
         .iter()
         .filter(|effect| effect.verdict == Verdict::NoDifference)
-        .map(|effect| title(effect.figure))
+        .map(|effect| effect.figure.title())
         .collect();
     let text = match same.as_slice() {
         [] => Text::new(format!("It is not known whether {name} differs from {first}."), Tone::Warn),
@@ -177,15 +124,24 @@ fn why(comparison: &Comparison, program: &Program) -> Option<Block> {
     })?;
     let whole_ln = rate.change?.value.ln_1p();
     let first = comparison.programs.first().map_or("", |first| first.name.as_str());
-    let mut parts: Vec<_> = comparison.parts.iter().filter(|part| part.program == program.name).collect();
+    let all: Vec<&WhyPart> = comparison.parts.iter().filter(|part| part.program == program.name).collect();
+    let mut parts: Vec<&WhyPart> = all.iter().copied().filter(|part| part.within.is_none()).collect();
     parts.sort_by(|one, other| other.ln.abs().total_cmp(&one.ln.abs()));
+    let parts = parts.into_iter().flat_map(|part| {
+        let own = all.iter().copied().filter(|own| own.within.as_ref() == Some(&part.id));
+        std::iter::once(part).chain(own)
+    });
     let side = |value: Option<f64>, unit: &str| {
         value.map_or_else(|| format::NONE.to_owned(), |value| with_unit(value, unit))
     };
-    let row = |part: &&tare_model::comparison::Part| {
+    let row = |part: &WhyPart| {
+        let name = match part.within {
+            Some(_) => Text::plain(format!("\u{a0}\u{a0}{}", part.id)),
+            None => Text::strong(&part.id),
+        };
         let ends = part.ci95.map(|[low, high]| format!("{}…{}", logarithm(low), logarithm(high)));
         Row::Cells(vec![
-            Text::strong(&part.id),
+            name,
             Text::plain(side(part.from, &part.unit)),
             Text::plain(side(part.to, &part.unit)),
             Text::plain(logarithm(part.ln)),
@@ -203,20 +159,15 @@ fn why(comparison: &Comparison, program: &Program) -> Option<Block> {
         Column::figures("share", 0),
         Column::words("", 3),
     ];
-    let rows: Vec<Row> = parts.iter().map(row).collect();
+    let rows: Vec<Row> = parts.map(row).collect();
     (!rows.is_empty()).then_some(Block::Table(Table { columns, rows }))
 }
 
 fn table(comparison: &Comparison, others: &[Program]) -> Block {
     let first = comparison.programs.first().map_or("", |first| first.name.as_str());
-    let columns = vec![
-        Column::words("", 0),
-        Column::figures(first, 2),
-        Column::figures(if let [only] = others { only.name.as_str() } else { "other" }, 2),
-        Column::figures("change", 0),
-        Column::words("", 0),
-        Column::figures("A/A control", 3),
-    ];
+    let other = if let [only] = others { only.name.as_str() } else { "other" };
+    let mut columns = figures::columns([first, other]);
+    columns.push(Column::figures("A/A control", 3));
     let mut rows = Vec::new();
     for program in others {
         if others.len() > 1 {
@@ -229,17 +180,10 @@ fn table(comparison: &Comparison, others: &[Program]) -> Block {
 }
 
 fn row(effect: &Effect, margin: f64) -> Row {
-    let value = |value: f64| figure(effect.figure, value);
-    let verdict = said(effect.verdict, margin);
-    let none = || format::NONE.to_owned();
-    Row::Cells(vec![
-        Text::plain(title(effect.figure)),
-        Text::plain(value(effect.baseline)),
-        Text::plain(value(effect.value)),
-        Text::strong(effect.change.map_or_else(none, whole)),
-        verdict,
-        Text::dim(effect.aa_control.map_or_else(none, whole)),
-    ])
+    let sides = [Some(effect.baseline), Some(effect.value)];
+    let mut cells = figures::cells((effect.figure, false), sides, (effect.change, effect.verdict), margin);
+    cells.push(Text::dim(effect.aa_control.map_or_else(|| format::NONE.to_owned(), whole)));
+    Row::Cells(cells)
 }
 
 /// `p99.9 is missing: 3 of 9 launches …; give …`
@@ -247,43 +191,7 @@ fn not_known(missing: &NotKnown, others: usize) -> String {
     let NotKnown { program, figure, why } = missing;
     let of = if others > 1 { format!(" of {program}") } else { String::new() };
     let remedy = if why.remedy.is_empty() { String::new() } else { format!("; {}", why.remedy) };
-    format!("{}{of} is missing: {}{remedy}", title(*figure), why.why)
-}
-
-/// A rate, or a time with its unit.
-pub(crate) fn figure(figure: Figure, value: f64) -> String {
-    match figure {
-        Figure::Throughput | Figure::Net => count(value),
-        _ => seconds(value),
-    }
-}
-
-/// A verdict in a table.
-pub(crate) fn said(verdict: Verdict, margin: f64) -> Text {
-    match verdict {
-        Verdict::Faster => Text::new("faster", Tone::Good),
-        Verdict::Slower => Text::new("slower", Tone::Bad),
-        Verdict::NoDifference => Text::plain(format!("no difference beyond {}", format::percent(margin))),
-        Verdict::CannotTell => Text::dim("cannot tell"),
-    }
-}
-
-/// `+2.0 % (+1.2 to +2.8)`.
-pub(crate) fn whole(change: Change) -> String {
-    let [low, high] = change.interval.map(signed);
-    format!("{}\u{a0}% ({low} to {high})", signed(change.value))
-}
-
-/// Per cent with a sign, two digits where they say something.
-pub(crate) fn signed(share: f64) -> String {
-    let percent = share * 100.0;
-    let sign = if percent < 0.0 { "−" } else { "+" };
-    match percent.abs() {
-        size if !size.is_finite() => format::NONE.to_owned(),
-        size if size < 9.95 => format!("{sign}{size:.2}"),
-        size if size < 1e6 => format!("{sign}{size:.0}"),
-        size => format!("{sign}{}", count(size)),
-    }
+    format!("{}{of} is missing: {}{remedy}", figure.title(), why.why)
 }
 
 fn trust(comparison: &Comparison) -> Vec<Block> {
@@ -341,10 +249,10 @@ fn trust(comparison: &Comparison) -> Vec<Block> {
 
 /// `0.9 % for throughput, 0.7 % for CPU time of a request`: what is reported of the firm figures.
 fn of_deciding(comparison: &Comparison, reported: impl Fn(&Effect) -> Option<String>) -> String {
-    let firm = |effect: &&Effect| effect.figure.is_firm();
+    let firm = |effect: &&Effect| effect.figure.describe().is_firm;
     let each = comparison.effects.iter().filter(firm).filter_map(|effect| {
         let of = if comparison.programs.len() > 2 { format!(" ({})", effect.program) } else { String::new() };
-        Some(format!("{} for {}{of}", reported(effect)?, title(effect.figure)))
+        Some(format!("{} for {}{of}", reported(effect)?, effect.figure.title()))
     });
     each.collect::<Vec<_>>().join(", ")
 }
@@ -399,6 +307,7 @@ fn disturbed(launches: &[Launch]) -> String {
 mod tests {
     use super::*;
     use tare_model::Missing;
+    use tare_model::comparison::Change;
     use tare_model::comparison::{Arm, Interference, SCHEMA};
     use tare_model::outcome::Warning;
 
@@ -427,6 +336,7 @@ mod tests {
             waited_ns: None,
             throttled_ns: None,
             quota_cpus: None,
+            modes: None,
             own_ns: 1,
             answers: 1,
             errors: 0,

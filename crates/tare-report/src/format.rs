@@ -2,6 +2,8 @@
 //!
 //! Number and unit are joined by a no-break space, so that no line ends between them.
 
+use tare_model::figure::Unit;
+
 /// Stands where there is no figure.
 pub(crate) const NONE: &str = "–";
 
@@ -90,6 +92,16 @@ pub(crate) fn hundredths(share: f64) -> String {
 /// A ratio of two times: `2.20`.
 pub(crate) fn ratio(value: f64) -> String {
     if value.is_finite() && value.abs() < 1e4 { fixed(value, 2) } else { count(value) }
+}
+
+/// A figure in its unit, where the head of its table says which.
+pub(crate) fn figure(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Time => seconds(value),
+        Unit::Rate => count(value),
+        Unit::Cpus => ratio(value),
+        Unit::Share => percent(value),
+    }
 }
 
 /// A logarithm: `1.204`, `0.003`.

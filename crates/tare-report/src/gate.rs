@@ -1,12 +1,11 @@
 //! Whether what a branch does now is worse than it was: one sentence, a row for each figure, what the branch went through.
 
 use crate::block::{Block, Column, Row, Rows, Table, Text, Tone};
-use crate::comparison::{FIGURES, figure, figure_row, said, signed, title, whole};
-use crate::format::{self, joined, percent};
+use crate::figures::{self, signed, whole};
+use crate::format::{joined, percent};
 use crate::sections::{self, Part, warnings::note};
 use crate::{Report, words};
 use serde::Serialize;
-use tare_model::Reading;
 use tare_model::comparison::{Figure, Verdict};
 use tare_model::gate::{Against, ChangePoint, Effect, Gate, Judged, Run, State};
 
@@ -19,7 +18,7 @@ pub fn report(gate: &Gate) -> Report {
         }
     };
     part("Figures", vec![table(gate)]);
-    part("Not compared", missing(gate));
+    part("Not compared", figures::missing(&gate.effects));
     part("What the branch went through", change_points(&gate.change_points));
     part("Conditions", conditions(gate));
     part("How far to trust it", trust(gate));
@@ -32,14 +31,14 @@ fn rows(gate: &Gate) -> Rows {
     let row = |effect: &Effect| {
         let Effect { figure, of_reference, baseline, value, change, .. } = effect;
         let said = (effect.verdict, f64::from(effect.runs), effect.detectable);
-        figure_row(
+        figures::csv(
             (&gate.new.label, *figure, *of_reference),
             [*baseline, *value],
             change.value().copied(),
             said,
         )
     };
-    Rows { header: FIGURES, rows: gate.effects.iter().map(row).collect() }
+    Rows { header: figures::HEADER, rows: gate.effects.iter().map(row).collect() }
 }
 
 /// The result as one JSON object, or several as an array of such.
@@ -63,8 +62,8 @@ fn headline(gate: &Gate) -> Block {
     let with = |verdict: Verdict| -> Vec<String> {
         let mine = gate.effects.iter().filter(|effect| effect.verdict == verdict);
         mine.map(|effect| match effect.change.value() {
-            Some(change) => format!("{} {}", title(effect.figure), whole(*change)),
-            None => title(effect.figure).to_owned(),
+            Some(change) => format!("{} {}", effect.figure.title(), whole(*change)),
+            None => effect.figure.title().to_owned(),
         })
         .collect()
     };
@@ -96,7 +95,7 @@ fn shows(gate: &Gate) -> String {
     figures.dedup();
     let of = |figure: &Figure| {
         let effect = gate.effects.iter().find(|effect| effect.figure == *figure)?;
-        Some(format!("{} {}", title(*figure), percent(effect.detectable?)))
+        Some(format!("{} {}", figure.title(), percent(effect.detectable?)))
     };
     match figures.iter().filter_map(of).collect::<Vec<_>>().as_slice() {
         [] => String::new(),
@@ -117,13 +116,7 @@ fn unjudged(gate: &Gate) -> String {
 }
 
 fn table(gate: &Gate) -> Block {
-    let mut columns = vec![
-        Column::words("", 0),
-        Column::figures("was", 2),
-        Column::figures("is", 2),
-        Column::figures("change", 0),
-        Column::words("", 0),
-    ];
+    let mut columns = figures::columns(["was", "is"]);
     if matches!(gate.against, Against::History { .. }) {
         columns.push(Column::words("from", 3));
     }
@@ -132,44 +125,11 @@ fn table(gate: &Gate) -> Block {
 }
 
 fn row(effect: &Effect, gate: &Gate) -> Row {
-    let none = || format::NONE.to_owned();
-    // A ratio has no unit.
-    let shown = |value: Option<f64>| match value {
-        Some(value) if effect.of_reference => format!("{}×", format::ratio(value)),
-        Some(value) => figure(effect.figure, value),
-        None => none(),
-    };
-    let unit = if effect.of_reference { " (of the reference's)" } else { "" };
-    let mut cells = vec![
-        Text::plain(format!("{}{unit}", title(effect.figure))),
-        Text::plain(shown(effect.baseline)),
-        Text::plain(shown(effect.value)),
-        Text::strong(effect.change.value().map_or_else(none, |change| whole(*change))),
-        said(effect.verdict, gate.margin),
-    ];
+    let mut cells = figures::of_effect(effect, gate.margin);
     if matches!(gate.against, Against::History { .. }) {
         cells.push(Text::dim(words::things(effect.runs as usize, "run")));
     }
     Row::Cells(cells)
-}
-
-/// Why a figure has no interval; figures with the same reason together.
-fn missing(gate: &Gate) -> Vec<Block> {
-    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
-    for effect in &gate.effects {
-        let reason = match &effect.change {
-            Reading::Measured(_) => continue,
-            Reading::Missing(missing) if missing.remedy.is_empty() => missing.why.clone(),
-            Reading::Missing(missing) => format!("{} ({})", missing.why, missing.remedy),
-            Reading::NotApplicable { not_applicable } => not_applicable.clone(),
-        };
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, figures)) => figures.push(title(effect.figure)),
-            None => reasons.push((reason, vec![title(effect.figure)])),
-        }
-    }
-    let pair = |(reason, figures): (String, Vec<&str>)| (figures.join(", "), joined(&reason));
-    if reasons.is_empty() { Vec::new() } else { vec![Block::Pairs(reasons.into_iter().map(pair).collect())] }
 }
 
 /// The last change point of each figure; earlier ones are counted.
@@ -188,9 +148,9 @@ fn change_points(change_points: &[ChangePoint]) -> Vec<Block> {
             sections::utc(point.time_unix_s),
             words::things(point.runs as usize, "run")
         );
-        Some((title(figure).to_owned(), text))
+        Some((figure.title().to_owned(), text))
     };
-    let pairs: Vec<(String, String)> = Figure::ALL.into_iter().filter_map(last).collect();
+    let pairs: Vec<(String, String)> = Figure::all().filter_map(last).collect();
     if pairs.is_empty() { Vec::new() } else { vec![Block::Pairs(pairs)] }
 }
 

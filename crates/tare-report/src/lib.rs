@@ -23,6 +23,7 @@ pub mod calibration;
 pub mod cause_page;
 pub mod comparison;
 pub mod doctor;
+mod figures;
 pub mod flame;
 mod format;
 pub mod gate;

@@ -2,12 +2,13 @@
 
 use crate::block::{Block, Column, Field, Row, Rows, Table, Text, Tone};
 use crate::comparison::disturbance;
-use crate::format::{self, count, percent, seconds, with_unit};
+use crate::format::{self, percent, with_unit};
 use crate::sections::Part;
 use crate::{Report, words};
 use std::collections::BTreeSet;
+use tare_model::figure::Figure;
 use tare_model::outcome::Cause;
-use tare_model::study::{COMPARED, CellOutcome, FigureSeen, Judgement, Seen, StudyOutcome, Unit, Verdict};
+use tare_model::study::{CellOutcome, FigureSeen, Judgement, Seen, StudyOutcome, Unit, Verdict};
 
 /// Figures that every table has, with their heads.
 const SHOWN: [(&str, &str, u8); 6] = [
@@ -18,9 +19,6 @@ const SHOWN: [(&str, &str, u8); 6] = [
     ("sut.busy", "busy", 3),
     ("load.busy", "load", 4),
 ];
-
-/// How the figures of [`COMPARED`] are headed, and which give way first.
-const COMPARED_HEADS: [(&str, u8); 4] = [("req/s", 0), ("CPU a request", 2), ("p50", 3), ("p99", 1)];
 
 /// The result, laid out.
 pub fn report(study: &StudyOutcome) -> Report {
@@ -96,21 +94,22 @@ fn cells(study: &StudyOutcome) -> Vec<Block> {
 /// What each cell changes against its baseline.
 fn against(study: &StudyOutcome) -> Option<Part> {
     let mut columns = vec![Column::words("cell", 0), Column::words("against", 1)];
-    columns.extend(COMPARED_HEADS.map(|(head, rank)| Column::words(head, rank)));
+    let column = |figure: Figure| Column::words(figure.title(), figure.describe().rank);
+    columns.extend(Figure::of_servers().map(column));
     let row = |cell: &CellOutcome| {
         let reported = |name: &str| match cell.changes.get(name) {
             None | Some(Seen::Nothing(_)) => format::NONE.to_owned(),
             Some(change) => seen(change),
         };
         let words = [cell.name.clone(), cell.baseline.clone().unwrap_or_default()];
-        let words = words.into_iter().chain(COMPARED.map(reported));
+        let words = words.into_iter().chain(Figure::of_servers().map(|figure| reported(figure.name())));
         Row::Cells(words.map(Text::plain).collect())
     };
     let rows: Vec<Row> = study.cells.iter().filter(|cell| !cell.changes.is_empty()).map(row).collect();
     let table = Block::Table(Table { columns, rows });
     let note =
         Block::Line(Text::dim("95 % intervals, each by itself: of twenty that are nothing one is reported"));
-    let unknown = study.cells.iter().filter_map(|cell| match cell.changes.get(COMPARED[0]) {
+    let unknown = study.cells.iter().filter_map(|cell| match cell.changes.get(Figure::Throughput.name()) {
         Some(Seen::Nothing(why)) => Some(Block::Line(Text::dim(format!("{}: {why}", cell.name)))),
         _ => None,
     });
@@ -167,12 +166,7 @@ fn measured(study: &StudyOutcome) -> usize {
 
 fn figure(seen: Option<FigureSeen>) -> String {
     let Some(seen) = seen else { return format::NONE.to_owned() };
-    let value = match seen.unit {
-        Unit::Time => seconds(seen.value),
-        Unit::Rate => count(seen.value),
-        Unit::Cpus => format::ratio(seen.value),
-        Unit::Share => format::percent(seen.value),
-    };
+    let value = format::figure(seen.value, seen.unit);
     match format::spread(seen.value, seen.ci95, |end| in_unit(end, seen.unit)) {
         spread if spread.is_empty() => value,
         spread => format!("{value} {spread}"),

@@ -68,3 +68,33 @@ pub fn jackknife(
     };
     all.iter().enumerate().map(one).collect()
 }
+
+/// The jackknife's pseudo-values of a statistic of so many trials, n·θ − (n−1)·θ₍ᵢ₎ (Tukey 1958): their mean is the statistic less its bias of first
+/// order, and they scatter as values of single trials would. `None` for fewer than two trials, or where it cannot be computed without one of them.
+pub fn pseudo_values(trials: usize, statistic: impl Fn(Option<usize>) -> Option<f64>) -> Option<Vec<f64>> {
+    if trials < 2 {
+        return None;
+    }
+    let (all, n) = (statistic(None)?, trials as f64);
+    let value =
+        |skip: usize| Some(n * all - (n - 1.0) * statistic(Some(skip))?).filter(|value| value.is_finite());
+    (0..trials).map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pseudo_values_of_a_mean_are_the_values() {
+        let values = [1.0, 4.0, 10.0];
+        let of_mean = |skip: Option<usize>| {
+            let kept = values.iter().enumerate().filter(|(at, _)| Some(*at) != skip);
+            mean(&kept.map(|(_, value)| *value).collect::<Vec<f64>>())
+        };
+        let pseudo = pseudo_values(3, of_mean).unwrap();
+        assert!(pseudo.iter().zip(values).all(|(one, other)| (one - other).abs() < 1e-12), "{pseudo:?}");
+        assert_eq!(pseudo_values(1, of_mean), None);
+        assert_eq!(pseudo_values(3, |skip| (skip != Some(1)).then_some(1.0)), None);
+    }
+}

@@ -38,7 +38,7 @@ pub use describe::{mean, median, quantile, stdev};
 pub use divisia::log_mean;
 pub use drift::drift;
 pub use interval::{Estimate, Interval, Mean, mean_interval, paired_log_ratio};
-pub use jackknife::{Jackknife, jackknife};
+pub use jackknife::{Jackknife, jackknife, pseudo_values};
 pub use level::{Rules, Segment};
 pub use proportion::proportion_interval;
 pub use random::SplitMix64;

@@ -88,7 +88,7 @@ fn comparison(figure: &str, change: f64, url: Option<&str>) -> Comparison {
 fn builds_that_were_measured_interleaved_are_judged_by_their_launches() {
     let machine = asked(&Scene::default()).machine;
     let gate = |comparison: &Comparison, conditions: &[&str]| {
-        let of = |text: &&str| Condition::of(text, &Figure::ALL).unwrap();
+        let of = |text: &&str| Condition::of(text, Figure::all()).unwrap();
         let conditions = (!conditions.is_empty()).then(|| conditions.iter().map(of).collect());
         interleaved(comparison, (&machine, 7), true, &Asked { margin: 0.02, conditions })
     };

@@ -2,6 +2,7 @@
 
 use crate::support::{Scene, asked, commands, generator, record, server};
 use tare_explain::why::why;
+use tare_model::figure::Figure;
 use tare_model::metric::Subject;
 use tare_model::metrics::core_latency::TRANSFER_NS;
 use tare_model::observation::{Column, Sample};
@@ -63,6 +64,26 @@ fn more_cpu_per_request_and_a_slower_clock_are_two_things() {
     let why = account(&asked(&base()), &asked(&slower));
     assert!((part(&why, "clock").ln - 0.8f64.ln()).abs() < 1e-6, "{why:#?}");
     assert!(part(&why, "cost").ln.abs() < 1e-6);
+}
+
+/// A figure is the part's where both are in seconds: a fifth less of the rate is a quarter more of the CPU time.
+#[test]
+fn the_figures_say_what_the_parts_say() {
+    let why = account(&asked(&base()), &asked(&Scene { rate_hz: 80_000.0, clock_hz: None, ..base() }));
+    let figure = |figure: Figure| why.figures.iter().find(|effect| effect.figure == figure).unwrap();
+    let change = |of: Figure| figure(of).change.value().unwrap();
+    let (rate, cost) = (change(Figure::Throughput), change(Figure::CpuPerRequest));
+    assert!((rate.value + 0.2).abs() < 1e-6 && (cost.value - 0.25).abs() < 1e-6, "{:#?}", why.figures);
+    let [low, high] = part(&why, "cost").ci95.unwrap();
+    let is_near = |one: f64, other: f64| (one - other).abs() < 1e-9;
+    assert!(is_near(cost.interval[0], (-high).exp_m1()) && is_near(cost.interval[1], (-low).exp_m1()));
+    assert!(
+        is_near(rate.interval[0], why.rate.value().unwrap().ci95.unwrap()[0].exp_m1()),
+        "{:#?}",
+        why.figures
+    );
+    let command = commands(&[(1.0, 0, Scene::default()), (1.0, 0, Scene::default())]);
+    assert!(account(&command, &command).figures.is_empty());
 }
 
 #[test]

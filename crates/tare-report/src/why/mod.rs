@@ -5,10 +5,14 @@ mod frames;
 mod story;
 pub(crate) mod table;
 
-use crate::block::{Block, Field, Rows, Text, Tone};
+use crate::block::{Block, Field, Row, Rows, Table, Text, Tone};
+use crate::figures;
 use crate::format::{count, joined, logarithm, percent, with_unit};
 use crate::sections::{Part, Source, warnings::note};
 use crate::{Report, words};
+use tare_model::comparison::MARGIN;
+use tare_model::figure::Figure;
+use tare_model::gate::Effect;
 use tare_model::outcome::{Gross, Outcome};
 use tare_model::why::{Change, Part as WhyPart, Run, Why};
 use tare_model::{Reading, Record};
@@ -32,6 +36,20 @@ fn rows(why: &Why) -> Rows {
     let corrected = why.interference_corrected;
     rows.extend(corrected.map(|one| row("interference_corrected", [None; 2], "", one.ln, one.ci95)));
     rows.extend(why.net.value().map(|net| of("net", net)));
+    let figure = |effect: &Effect| {
+        let change = effect.change.value()?;
+        let ci95 = Some(change.interval.map(f64::ln_1p));
+        let unit =
+            if effect.of_reference { "×".to_owned() } else { words::id(effect.figure.describe().unit) };
+        Some(row(effect.figure.name(), [effect.baseline, effect.value], &unit, change.value.ln_1p(), ci95))
+    };
+    let is_above = |figure: Figure| match figure {
+        Figure::Throughput => why.rate.value().is_some(),
+        Figure::Net => why.net.value().is_some(),
+        _ => false,
+    };
+    let figures = why.figures.iter().filter(|effect| !is_above(effect.figure));
+    rows.extend(figures.filter_map(figure));
     let parts = why.parts.value().into_iter().flatten();
     rows.extend(
         parts.map(|part| row(&part.id, [Some(part.from), Some(part.to)], &part.unit, part.ln, part.ci95)),
@@ -67,6 +85,7 @@ fn parts(why: &Why) -> Vec<Part> {
             parts.push(Part { title, blocks });
         }
     };
+    part("Figures", figures_of(why));
     part("Where the difference is", table::split(why));
     part("Code whose share of its CPU time changed", frames::changed(why));
     part("What was taken, as shares of ln(net/gross)", table::tare(why));
@@ -75,6 +94,17 @@ fn parts(why: &Why) -> Vec<Part> {
     let warnings = (!why.warnings.is_empty()).then(|| Block::Notes(why.warnings.iter().map(note).collect()));
     part("Warnings", warnings.into_iter().collect());
     parts
+}
+
+/// All figures, and why some have no change.
+fn figures_of(why: &Why) -> Vec<Block> {
+    if why.figures.is_empty() {
+        return Vec::new();
+    }
+    let rows = why.figures.iter().map(|effect| Row::Cells(figures::of_effect(effect, MARGIN))).collect();
+    let mut blocks = vec![Block::Table(Table { columns: figures::columns(["A", "B"]), rows })];
+    blocks.extend(figures::missing(&why.figures));
+    blocks
 }
 
 /// The sentences that a reader takes away.
@@ -100,10 +130,10 @@ fn headline(why: &Why) -> Text {
     let rate = match &why.rate {
         Reading::Measured(rate) => rate,
         Reading::Missing(missing) => {
-            return Text::new(format!("The two cannot be compared: {}.", missing.why), Tone::Warn);
+            return Text::new(format!("The rates cannot be compared: {}.", missing.why), Tone::Warn);
         }
         Reading::NotApplicable { not_applicable } => {
-            return Text::new(format!("The two cannot be compared: {not_applicable}."), Tone::Warn);
+            return Text::new(format!("The rates cannot be compared: {not_applicable}."), Tone::Warn);
         }
     };
     let figures = format!("{} after {}", with_unit(rate.to, &rate.unit), with_unit(rate.from, &rate.unit));

@@ -22,6 +22,8 @@ pub(crate) fn meaning(id: &str) -> &'static str {
         "ipc" => "instructions in a cycle",
         "entitlement" => "CPUs it could use",
         "busy" => "CPUs it kept busy",
+        "user" => "in its own code",
+        "kernel" => "in the kernel, for it",
         "waited-for-cpu" => "others ran while it was ready",
         "unexplained" => "in no account",
         "no-work" => "waited for work",

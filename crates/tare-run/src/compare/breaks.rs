@@ -12,7 +12,8 @@ use crate::subjects::sut::Sut;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tare_load::{Cut, Generator, Interleaving};
-use tare_model::comparison::{Arm, Figure};
+use tare_model::comparison::Arm;
+use tare_model::figure::{Figure, Source};
 use tare_model::trial::HttpSample;
 use tare_sys::time::monotonic_ns;
 
@@ -22,8 +23,6 @@ pub(super) const BREAK: Duration = Duration::from_millis(12);
 const SETTLED: Duration = Duration::from_millis(3);
 /// Breaks in which accounting may be cut too late before it is given up: eight seconds and more. Others may have the CPUs for two.
 const CUTS_MAX: u32 = 40;
-/// A tail of 0.1 % shows in ten answers or more.
-pub(super) const ANSWERS_FOR_P999: u64 = 10_000;
 
 /// A server of a launch.
 pub(super) struct Server {
@@ -117,19 +116,17 @@ pub(super) fn arm(own_ns: u64, before: &Page, after: Page, lost: Lost) -> Arm {
     let late = sample.detail.as_ref().and_then(|detail| detail.out_of_turn);
     let rate = late.map(|late| answers.saturating_sub(late) as f64 * 1e9 / own_ns.max(1) as f64);
     let latency = sample.latency.value();
-    let quantile = |share| latency.and_then(|latency| latency.quantile_ns(share)).map(|ns| ns as f64 / 1e9);
     let cost = cpu_ns.filter(|_| answers > 0).map(|cpu_ns| cpu_ns as f64 / 1e9 / answers as f64);
-    let figures = [
-        (Figure::Throughput, rate),
-        (Figure::Net, cost.map(f64::recip)),
-        (Figure::CpuPerRequest, cost),
-        (Figure::P50, quantile(0.5)),
-        (Figure::P99, quantile(0.99)),
-        (Figure::P999, quantile(0.999).filter(|_| answers >= ANSWERS_FOR_P999)),
-    ];
-    let above_zero =
-        |(figure, value): (Figure, Option<f64>)| Some((figure, value.filter(|value| *value > 0.0)?));
-    let Lost { waited_ns, throttled_ns, quota_cpus } = lost;
+    let value = |figure: Figure| match figure.describe().source {
+        Source::Rate => rate,
+        Source::Net => cost.map(f64::recip),
+        Source::CpuPerRequest => cost,
+        Source::Latency(quantile) => latency?.quantile_ns(quantile).map(|ns| ns as f64 / 1e9),
+        Source::Time | Source::CpuTime => None,
+    };
+    let known = |figure: &Figure| answers >= figure.describe().answers_min;
+    let above_zero = |figure: Figure| Some((figure, value(figure).filter(|value| *value > 0.0)?));
+    let Lost { waited_ns, throttled_ns, quota_cpus, modes } = lost;
     Arm {
         own_ns,
         answers,
@@ -138,7 +135,8 @@ pub(super) fn arm(own_ns: u64, before: &Page, after: Page, lost: Lost) -> Arm {
         waited_ns,
         throttled_ns,
         quota_cpus,
-        figures: figures.into_iter().filter_map(above_zero).collect::<BTreeMap<_, _>>(),
+        modes,
+        figures: Figure::of_servers().filter(known).filter_map(above_zero).collect::<BTreeMap<_, _>>(),
         windows_s: Vec::new(),
         alone_s: None,
     }

@@ -122,6 +122,7 @@ impl Runs {
             waited_ns: None,
             throttled_ns: None,
             quota_cpus: None,
+            modes: None,
             figures: BTreeMap::from_iter(figures.into_iter().filter(|(_, value)| *value > 0.0)),
             windows_s: Vec::new(),
             alone_s: None,

@@ -1,14 +1,14 @@
 //! From launches to what the programs differ by. Pure: a kept comparison can be judged again.
 
-use super::breaks::ANSWERS_FOR_P999;
 use super::interference::disturbances;
 use super::parts::parts;
 use super::{alone, warmth};
 use std::collections::BTreeMap;
 use tare_model::Missing;
 use tare_model::comparison::{
-    Arm, Change, Comparison, Disturbance, Effect, Ended, Figure, Launch, NotKnown, Program, Verdict,
+    Arm, Change, Comparison, Disturbance, Effect, Ended, Launch, NotKnown, Program, Verdict,
 };
+use tare_model::figure::{Figure, Source};
 use tare_model::outcome::Warning;
 use tare_stats::{
     Analysis, Interval, LAUNCHES_MIN, Sequence, adjusted, contrasts, level_of_each, median, widened,
@@ -38,8 +38,9 @@ pub fn judge(comparison: &mut Comparison) {
     let values = gather(comparison);
     comparison.effects = effects(comparison, &values);
     comparison.not_known = not_known(comparison, &values);
-    // One more than the figures, whose own intervals stay as they are.
-    comparison.parts = parts(comparison, sequence(comparison, figures(&values) + 1).as_ref());
+    // Three more of each program than the figures (busy, user, kernel), whose own intervals stay as they are.
+    let more = 3 * comparison.programs.len().saturating_sub(1);
+    comparison.parts = parts(comparison, sequence(comparison, figures(&values) + more).as_ref());
     comparison.ended = ended(comparison);
     comparison.interleaving = alone::interleaved(comparison);
     comparison.warnings = warnings(comparison);
@@ -50,7 +51,7 @@ fn ended(comparison: &Comparison) -> Option<Ended> {
     let enough = |effect: &Effect| {
         effect.change.is_some_and(|change| half_ln(change).is_some_and(|half| half <= comparison.precision))
     };
-    let mut deciding = comparison.effects.iter().filter(|effect| effect.figure.is_firm()).peekable();
+    let mut deciding = comparison.effects.iter().filter(|effect| effect.figure.describe().is_firm).peekable();
     if deciding.peek().is_some() && deciding.all(enough) {
         return Some(Ended::Precise);
     }
@@ -82,7 +83,7 @@ fn gather(comparison: &Comparison) -> BTreeMap<Key, Values> {
     for launch in &comparison.launches {
         let [first, aa_control, others @ ..] = launch.arms.as_slice() else { continue };
         for (at, other) in others.iter().enumerate() {
-            for figure in Figure::ALL {
+            for figure in Figure::all() {
                 let of = |arm: &Arm| arm.figures.get(&figure).copied();
                 if let (Some(first), Some(aa_control), Some(other)) = (of(first), of(aa_control), of(other)) {
                     let values = gathered.entry((at, figure)).or_default();
@@ -160,7 +161,7 @@ fn effect(
         effect.adjusted = corrected
             .and_then(|corrected| change(&corrected, widened(corrected.interval, aa_control.interval)));
         effect.aa_control = change(&aa_control, aa_control.interval);
-        effect.verdict = figure.verdict(interval, comparison.margin);
+        effect.verdict = Verdict::of(figure, interval, comparison.margin);
         let foresight = sequence.foresee(&analysis, launches);
         effect.detectable = foresight.detectable.map(f64::exp_m1);
         effect.one_percent_s = foresight.one_percent_launches.map(|launches| launches as f64 * per_launch_s);
@@ -177,8 +178,10 @@ fn is_of_few(comparison: &Comparison) -> bool {
 
 /// Figures that some launch lacks.
 fn not_known(comparison: &Comparison, gathered: &BTreeMap<Key, Values>) -> Vec<NotKnown> {
-    let figures: &[Figure] =
-        if comparison.is_of_commands() { &Figure::OF_COMMANDS } else { &Figure::COMPARED };
+    let figures: Vec<Figure> = match comparison.is_of_commands() {
+        true => Figure::of_commands().collect(),
+        false => Figure::of_servers().collect(),
+    };
     let mut not_known = Vec::new();
     if comparison.launches.is_empty() {
         return not_known;
@@ -198,12 +201,16 @@ fn why_not(launches: &[Launch], other: usize, figure: Figure) -> Missing {
     let lacks = |arms: &&Vec<&Arm>| arms.iter().any(|arm| !arm.figures.contains_key(&figure));
     let lacking = format!("{} of {} launches", held.iter().filter(lacks).count(), launches.len());
     let fewest = held.iter().flatten().map(|arm| arm.answers).min().unwrap_or(0);
-    match figure {
-        Figure::P999 if fewest < ANSWERS_FOR_P999 => Missing::with_remedy(
-            format!("{lacking} had fewer than {ANSWERS_FOR_P999} answers of a server (the fewest: {fewest})"),
-            format!("give {}, and a --budget that has room for enough of them", long_enough(&held)),
+    let answers_min = figure.describe().answers_min;
+    match figure.describe().source {
+        _ if fewest < answers_min => Missing::with_remedy(
+            format!("{lacking} had fewer than {answers_min} answers of a server (the fewest: {fewest})"),
+            format!(
+                "give {}, and a --budget that has room for enough of them",
+                long_enough(&held, answers_min)
+            ),
         ),
-        Figure::Net | Figure::CpuPerRequest | Figure::CpuTime => {
+        Source::Net | Source::CpuPerRequest | Source::CpuTime => {
             Missing::new(format!("in {lacking} a process came or went, whose CPU time nobody knows"))
         }
         _ => Missing::new(format!("{lacking} have none of a program")),
@@ -216,13 +223,13 @@ fn held(launch: &Launch, other: usize) -> Vec<&Arm> {
 }
 
 /// The window in which the slowest has answers enough in most launches.
-fn long_enough(held: &[Vec<&Arm>]) -> String {
+fn long_enough(held: &[Vec<&Arm>], answers_min: u64) -> String {
     let slowest_s = |arms: &Vec<&Arm>| {
         let each_s = arms.iter().map(|arm| arm.own_ns as f64 / 1e9 / arm.answers as f64);
         arms.len() as f64 * each_s.fold(0.0, f64::max)
     };
     let slowest_s: Vec<f64> = held.iter().map(slowest_s).collect();
-    let window_s = median(&slowest_s).map(|each_s| each_s * ANSWERS_FOR_P999 as f64 * WINDOW_MORE);
+    let window_s = median(&slowest_s).map(|each_s| each_s * answers_min as f64 * WINDOW_MORE);
     match window_s.filter(|window_s| window_s.is_finite()) {
         Some(window_s) => format!("--window {:.1}s or longer", (window_s * 10.0).ceil() / 10.0),
         None => "a longer --window".to_owned(),
@@ -371,11 +378,12 @@ fn unlike_quotas(comparison: &Comparison) -> Option<Warning> {
         .collect();
     let first = comparison.programs.first()?;
     let text = format!(
-        "{} may use another CPU quota than {}: each of {} servers is loaded for a part of the time only, so that a quota takes less than \
-         of a server alone",
+        "{} may use another CPU quota than {}: each of {} servers is loaded for a part of the time only ({} ms), so that a quota takes \
+         less than of a server alone",
         unlike.join(", "),
         first.name,
-        launch.arms.len()
+        launch.arms.len(),
+        comparison.turn_ns / 1_000_000
     );
     let hint = "measure each alone (tare run -o FILE --sut …), then 'tare why' of both";
     (!unlike.is_empty()).then(|| Warning { id: "other-quota".into(), text, hint: hint.into() })

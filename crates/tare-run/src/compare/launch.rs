@@ -7,7 +7,7 @@ use super::length::{self, Length};
 use super::pace::Pace;
 use super::request::{CONNECTIONS_EACH_CPU, EMBEDDED, PORT, Request};
 use super::slices::{slice_at, slices_in};
-use super::taken::Taken;
+use super::taken::{self, Taken};
 use super::warmth::Warmth;
 use crate::blocks::shuffle;
 use crate::error::LabError;
@@ -118,6 +118,8 @@ impl<'a> Stage<'a> {
         running.live(phase, None);
         let seed = self.seed ^ (seq as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut servers = self.servers(seed, running)?;
+        let pids = servers.iter().filter_map(|server| server.sut.pids.first().copied());
+        self.pace.quota_of_some(taken::period_of_some(pids, self.placement.sut_cpus.len()));
         let (mut turns, mut generators) = self.load(&mut servers, seed, running.interrupt)?;
         let mut loaded = self.warm_up(&turns, &mut servers, &generators, phase, running)?;
         if self.pace.learn(slowest_median(generators.iter_mut())) {

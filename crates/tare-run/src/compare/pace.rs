@@ -15,6 +15,10 @@ const REST_MAX: f64 = 1.0 / 4.0;
 /// For what is in flight there is so many times what a request takes: all connections wait for theirs at once.
 const REST_OVER_LATENCY: f64 = 1.25;
 
+/// Periods of a quota in a turn of a server that has one of its own. In shorter turns it would never run out: a server is loaded for a part of the
+/// time only, and has the quota of all of it.
+const PERIODS: u32 = 3;
+
 /// A turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Turn {
@@ -27,7 +31,11 @@ impl Turn {
     /// For requests that take so long.
     fn of(latency: Duration) -> Turn {
         let rest = latency.mul_f64(REST_OVER_LATENCY).min(TURN_MAX.mul_f64(REST_MAX));
-        let length = rest.div_f64(REST_MAX).max(TURN);
+        Turn::with(rest, rest.div_f64(REST_MAX))
+    }
+
+    fn with(rest: Duration, length: Duration) -> Turn {
+        let length = length.clamp(TURN, TURN_MAX);
         Turn { length, rest: rest.max(length.mul_f64(REST_MIN)) }
     }
 }
@@ -37,6 +45,8 @@ impl Turn {
 pub(super) struct Pace {
     /// Of the slowest server, launch by launch.
     latencies: Vec<Duration>,
+    /// Of a quota that not all servers have.
+    period: Option<Duration>,
 }
 
 impl Pace {
@@ -45,7 +55,16 @@ impl Pace {
         let mut latencies = self.latencies.clone();
         latencies.sort_unstable();
         let middle = latencies.get(latencies.len().saturating_sub(1) / 2);
-        Turn::of(middle.copied().unwrap_or_default())
+        let turn = Turn::of(middle.copied().unwrap_or_default());
+        match self.period {
+            Some(period) => Turn::with(turn.rest, turn.length.max(period.saturating_mul(PERIODS))),
+            None => turn,
+        }
+    }
+
+    /// There is a quota with such a period that not all servers have.
+    pub fn quota_of_some(&mut self, period: Option<Duration>) {
+        self.period = period;
     }
 
     /// What requests took in a launch. Whether turns must be found anew before that launch is measured: the first one's are too
@@ -79,6 +98,19 @@ mod tests {
         assert_eq!(Turn::of(Duration::from_micros(180)), Turn { length: TURN, rest });
         assert_eq!(Turn::of(ms(8)), Turn { length: ms(40), rest: ms(10) });
         assert_eq!(Turn::of(Duration::from_secs(9)), Turn { length: TURN_MAX, rest: TURN_MAX / 4 });
+    }
+
+    #[test]
+    fn a_quota_that_not_all_have_can_run_out_in_a_turn() {
+        let mut pace = Pace::default();
+        pace.quota_of_some(Some(ms(100)));
+        assert_eq!(pace.turn(), Turn { length: ms(300), rest: ms(300) / 8 });
+        pace.quota_of_some(Some(ms(20)));
+        assert_eq!(pace.turn().length, ms(60));
+        pace.quota_of_some(Some(Duration::MAX));
+        assert_eq!(pace.turn().length, TURN_MAX);
+        pace.quota_of_some(None);
+        assert_eq!(pace.turn().length, TURN);
     }
 
     #[test]

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tare_model::comparison::SCHEMA;
 use tare_model::comparison::{
-    Arm, Change, Comparison, Disturbance, Effect, Ended, Figure, Interference, Launch, Program, Verdict,
+    Arm, Change, Comparison, Disturbance, Effect, Ended, Figure, Interference, Launch, Modes, Program,
+    Verdict,
 };
 use tare_model::condition::Condition;
 use tare_stats::LAUNCHES_MIN;
@@ -41,6 +42,7 @@ fn arm(cost_s: f64, errors: u64) -> Arm {
         waited_ns: None,
         throttled_ns: None,
         quota_cpus: None,
+        modes: None,
         own_ns: 200_000_000,
         answers,
         errors,
@@ -112,8 +114,9 @@ fn more_cpu_per_request_is_found_and_the_same_is_not() {
 fn a_difference_of_rates_is_made_of_parts() {
     let part = |of: &Comparison, id: &str| {
         let rate_ln = effect(of, Figure::Throughput).change.unwrap().value.ln_1p();
-        let sum: f64 = of.parts.iter().map(|part| part.ln).sum();
-        assert!((sum - rate_ln).abs() < 1e-9 && of.parts.len() == 2, "{:?}", of.parts);
+        let whole = of.parts.iter().filter(|part| part.within.is_none());
+        let sum: f64 = whole.clone().map(|part| part.ln).sum();
+        assert!((sum - rate_ln).abs() < 1e-9 && whole.count() == 2, "{:?}", of.parts);
         of.parts.iter().find(|part| part.id == id).unwrap_or_else(|| panic!("{:?}", of.parts)).ln / rate_ln
     };
     let mut noise = Noise::new(5);
@@ -122,6 +125,26 @@ fn a_difference_of_rates_is_made_of_parts() {
     assert!(part(&costlier, "cost") > 0.9, "{:?}", costlier.parts);
     let [low, high] = costlier.parts[0].ci95.unwrap();
     assert!(low < -(1.05f64.ln()) && high < 0.0, "{:?}", costlier.parts);
+    assert_eq!(costlier.parts.len(), 2, "nobody knows what the kernel took: {:?}", costlier.parts);
+    // Its own code takes the tenth more, and the kernel the same half of the first one's.
+    let mut in_user = comparison(40, 1.1, &mut noise);
+    for launch in &mut in_user.launches {
+        for (arm, share) in launch.arms.iter_mut().zip([0.5, 0.5, 0.5 / 1.1]) {
+            let all_ns = arm.cpu_ns.unwrap() as f64;
+            let kernel_ns = all_ns * share * (0.05 * noise.normal()).exp();
+            arm.modes = Some(Modes { user_ns: (all_ns - kernel_ns) as u64, kernel_ns: kernel_ns as u64 });
+        }
+    }
+    judge(&mut in_user);
+    let [user, kernel] = ["user", "kernel"].map(|id| part(&in_user, id));
+    assert!(user > 0.85 && kernel.abs() < 0.15, "{user} {kernel} {:?}", in_user.parts);
+    assert!((user + kernel - part(&in_user, "cost")).abs() < 1e-9, "{:?}", in_user.parts);
+    let is_shown = |id: &str| {
+        let shown = in_user.parts.iter().find(|part| part.id == id).unwrap();
+        shown.within.as_deref() == Some("cost")
+            && shown.ci95.is_some_and(|[low, high]| low > 0.0 || high < 0.0)
+    };
+    assert!(is_shown("user") && !is_shown("kernel"), "{:?}", in_user.parts);
     // A quota of a half for the other one alone.
     let mut held = comparison(40, 1.0, &mut noise);
     for launch in &mut held.launches {
@@ -305,7 +328,7 @@ proptest! {
             Launch { begin_s: 0.0, took_s: 1.0, arms, interference: Interference::default(), disturbed: Vec::new(), warm_up: None }
         }).collect();
         judge(&mut odd);
-        prop_assert!(costs.is_empty() || odd.effects.len() + odd.not_known.len() == Figure::COMPARED.len());
+        prop_assert!(costs.is_empty() || odd.effects.len() + odd.not_known.len() == Figure::of_servers().count());
         for effect in &odd.effects {
             prop_assert!(effect.baseline.is_finite() && effect.launches <= costs.len());
             if let Some(change) = effect.change {

@@ -1,6 +1,6 @@
 //! What a plan expects: `p99 up; sut.voluntary_switches = 0; bottleneck = load-generator-bound`.
 
-use super::figures::{FIGURES, Figure, find};
+use super::figures::{self, Figure, find};
 use super::nearest::hint;
 use std::fmt;
 use tare_model::outcome::Cause;
@@ -143,7 +143,8 @@ fn claim(part: &str) -> Result<Claim, NotExpected> {
         return bottleneck(rest).map(Claim::Bottleneck);
     }
     let Some(figure) = find(name) else {
-        let known: Vec<&str> = FIGURES.iter().map(|figure| figure.name).chain(["bottleneck"]).collect();
+        let known: Vec<&str> =
+            figures::all().iter().map(|figure| figure.name).chain(["bottleneck"]).collect();
         return Err(wrong(format!("'{part}': there is no figure '{name}'"), hint(name, &known)));
     };
     let (symbol, value) = rest.split_at(rest.find(|c: char| !"<>=".contains(c)).unwrap_or(rest.len()));

@@ -1,9 +1,10 @@
 //! The figures that a plan can expect something of.
 
+use std::sync::LazyLock;
+use tare_model::figure::{Description, Figure as Compared, Unit};
 use tare_model::observation::Role;
-use tare_model::outcome::{NetOrMissing, Outcome};
+use tare_model::outcome::{LatencyOf, LatencySummary, Outcome};
 use tare_model::schedule::{ScheduleSource, SwitchAccounting};
-use tare_model::study::Unit;
 
 /// Threads below this share of the window serve nothing: a main thread that waits for its workers.
 const SERVING_RUN: f64 = 0.001;
@@ -21,74 +22,78 @@ pub struct Figure {
     pub negligible: f64,
     /// Whether only scheduler tracepoints tell it.
     pub traced: bool,
-    /// Its value; `None`: missing.
-    pub value: fn(&Outcome) -> Option<f64>,
+    of: Of,
 }
 
-/// What every run has.
-const fn plain(
-    name: &'static str,
-    unit: Unit,
-    negligible: f64,
-    value: fn(&Outcome) -> Option<f64>,
-) -> Figure {
-    Figure { name, unit, negligible, traced: false, value }
+/// Where a result has it.
+#[derive(Debug)]
+enum Of {
+    /// One that every comparison is about.
+    Compared(Compared),
+    Latency(LatencyOf),
+    Other(fn(&Outcome) -> Option<f64>),
 }
 
-/// All of them. Switches are per second and thread, of threads that serve, as `pidstat -wt` shows them.
-pub static FIGURES: [Figure; 20] = [
-    plain("throughput", Unit::Rate, 0.0, |of| of.figures.gross.value()),
-    plain("net", Unit::Rate, 0.0, net),
-    plain("cpu_per_request", Unit::Time, 0.0, |of| {
-        Some(of.answers.requests.as_ref()?.cpu_ns_per_request.sut? / 1e9)
-    }),
-    plain("load.cpu_per_request", Unit::Time, 0.0, |of| {
-        Some(of.answers.requests.as_ref()?.cpu_ns_per_request.load? / 1e9)
-    }),
-    plain("p50", Unit::Time, 0.0, |of| ns(of.answers.latency_ns?.p50)),
-    plain("p90", Unit::Time, 0.0, |of| ns(of.answers.latency_ns?.p90)),
-    plain("p99", Unit::Time, 0.0, |of| ns(of.answers.latency_ns?.p99)),
-    plain("p99.9", Unit::Time, 0.0, |of| ns(of.answers.latency_ns?.p99_9)),
-    plain("p99.99", Unit::Time, 0.0, |of| ns(of.answers.latency_ns?.p99_99)),
-    plain("mean", Unit::Time, 0.0, |of| ns(of.answers.latency_ns?.mean)),
-    plain("max", Unit::Time, 0.0, |of| ns(of.answers.latency_ns?.max)),
-    plain("sut.voluntary_switches", Unit::Rate, 1.0, |of| switches(of, Role::Sut, |hz| hz.0)),
-    plain("sut.involuntary_switches", Unit::Rate, 1.0, |of| switches(of, Role::Sut, |hz| hz.1)),
-    plain("load.voluntary_switches", Unit::Rate, 1.0, |of| switches(of, Role::Load, |hz| hz.0)),
-    plain("load.involuntary_switches", Unit::Rate, 1.0, |of| switches(of, Role::Load, |hz| hz.1)),
-    plain("sut.busy", Unit::Cpus, 0.01, |of| Some(of.accounting.sut.as_ref()?.busy_cpus)),
-    plain("load.busy", Unit::Cpus, 0.01, |of| Some(of.accounting.load.as_ref()?.busy_cpus)),
-    plain("sut.softirq", Unit::Share, 0.01, softirq),
-    Figure {
-        name: "sut.lock_contention",
-        unit: Unit::Share,
-        negligible: 0.01,
-        traced: true,
-        value: |of| Some(traced(of)?.kernel_locks.iter().map(|lock| lock.share).sum()),
-    },
-    Figure {
-        name: "sut.cross_cpu_wakeups",
-        unit: Unit::Rate,
-        negligible: 1.0,
-        traced: true,
-        value: |of| Some(traced(of)?.woken_hz?.cross_cpu),
-    },
-];
+impl Figure {
+    /// Its value, base units; `None`: missing.
+    pub fn value(&self, outcome: &Outcome) -> Option<f64> {
+        match self.of {
+            Of::Compared(figure) => outcome.figure(figure),
+            Of::Latency(of) => of(outcome.answers.latency_ns.as_ref()?).map(|ns| ns / 1e9),
+            Of::Other(of) => of(outcome),
+        }
+    }
+
+    fn of(name: &'static str, unit: Unit, of: Of) -> Figure {
+        Figure { name, unit, negligible: 0.0, traced: false, of }
+    }
+
+    fn other(name: &'static str, unit: Unit, negligible: f64, of: fn(&Outcome) -> Option<f64>) -> Figure {
+        Figure { negligible, ..Figure::of(name, unit, Of::Other(of)) }
+    }
+}
+
+/// All of them: those that are compared, the other latencies, and what the servers' and generators' threads did.
+pub fn all() -> &'static [Figure] {
+    static ALL: LazyLock<Vec<Figure>> = LazyLock::new(|| {
+        let compared = Compared::of_servers().map(|figure| {
+            let Description { name, unit, .. } = *figure.describe();
+            Figure::of(name, unit, Of::Compared(figure))
+        });
+        let is_compared = |name: &str| Compared::of_servers().any(|figure| figure.name() == name);
+        let latencies = LatencySummary::NAMED.into_iter().filter(|(name, _)| !is_compared(name));
+        let latencies = latencies.map(|(name, of)| Figure::of(name, Unit::Time, Of::Latency(of)));
+        compared.chain(latencies).chain(of_threads()).collect()
+    });
+    &ALL
+}
+
+/// Switches are per second and thread, of threads that serve, as `pidstat -wt` shows them.
+fn of_threads() -> [Figure; 10] {
+    let traced = |figure: Figure| Figure { traced: true, ..figure };
+    [
+        Figure::other("load.cpu_per_request", Unit::Time, 0.0, |of| {
+            Some(of.answers.requests.as_ref()?.cpu_ns_per_request.load? / 1e9)
+        }),
+        Figure::other("sut.voluntary_switches", Unit::Rate, 1.0, |of| switches(of, Role::Sut, |hz| hz.0)),
+        Figure::other("sut.involuntary_switches", Unit::Rate, 1.0, |of| switches(of, Role::Sut, |hz| hz.1)),
+        Figure::other("load.voluntary_switches", Unit::Rate, 1.0, |of| switches(of, Role::Load, |hz| hz.0)),
+        Figure::other("load.involuntary_switches", Unit::Rate, 1.0, |of| switches(of, Role::Load, |hz| hz.1)),
+        Figure::other("sut.busy", Unit::Cpus, 0.01, |of| Some(of.accounting.sut.as_ref()?.busy_cpus)),
+        Figure::other("load.busy", Unit::Cpus, 0.01, |of| Some(of.accounting.load.as_ref()?.busy_cpus)),
+        Figure::other("sut.softirq", Unit::Share, 0.01, softirq),
+        traced(Figure::other("sut.lock_contention", Unit::Share, 0.01, |of| {
+            Some(switches_of(of)?.kernel_locks.iter().map(|lock| lock.share).sum())
+        })),
+        traced(Figure::other("sut.cross_cpu_wakeups", Unit::Rate, 1.0, |of| {
+            Some(switches_of(of)?.woken_hz?.cross_cpu)
+        })),
+    ]
+}
 
 /// The figure of this name.
 pub fn find(name: &str) -> Option<&'static Figure> {
-    FIGURES.iter().find(|figure| figure.name == name)
-}
-
-fn ns(value: Option<f64>) -> Option<f64> {
-    value.map(|ns| ns / 1e9)
-}
-
-fn net(of: &Outcome) -> Option<f64> {
-    match &of.figures.net {
-        NetOrMissing::Net(net) => Some(net.value),
-        NetOrMissing::Missing(_) => None,
-    }
+    all().iter().find(|figure| figure.name == name)
 }
 
 /// Soft interrupts' share of the busy time of the CPUs that the server ran on.
@@ -99,7 +104,7 @@ fn softirq(of: &Outcome) -> Option<f64> {
 }
 
 /// What the switches show, where they were traced.
-fn traced(of: &Outcome) -> Option<&SwitchAccounting> {
+fn switches_of(of: &Outcome) -> Option<&SwitchAccounting> {
     let accounting = of.accounting.switches.as_ref()?;
     (accounting.blocked_source == Some(ScheduleSource::Tracepoints)).then_some(accounting)
 }

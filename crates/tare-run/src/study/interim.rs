@@ -1,8 +1,8 @@
 //! Intervals over the blocks of a plan: of a fixed number of them, or good for an analysis after each, so that it can end once enough is
 //! known.
 
-use super::figures;
 use super::resolve::Study;
+use tare_model::figure::Figure;
 use tare_model::outcome::Outcome;
 use tare_model::study::Precision;
 use tare_stats::{Foresight, Interval, Sequence, mean, mean_interval};
@@ -92,11 +92,10 @@ impl Intervals {
     /// Half of the interval of a cell's throughput over its baseline's, on the log, and what more blocks would tell.
     fn known(&self, baseline: &[Outcome], results: &[Outcome]) -> Option<(f64, Foresight)> {
         let Intervals::AfterEach(sequence) = self else { return None };
-        let throughput = figures::find("throughput")?;
         let valid =
             baseline.iter().zip(results).filter(|(one, other)| one.verdict.valid && other.verdict.valid);
-        let changes =
-            valid.map(|(one, other)| Some(((throughput.value)(other)? / (throughput.value)(one)?).ln()));
+        let throughput = |outcome: &Outcome| outcome.figure(Figure::Throughput);
+        let changes = valid.map(|(one, other)| Some((throughput(other)? / throughput(one)?).ln()));
         let changes = changes.collect::<Option<Vec<f64>>>()?;
         let analysis = sequence.analyse(&[&changes])?;
         Some((

@@ -5,7 +5,7 @@ use super::figures::{Figure, find};
 use super::interim::Intervals;
 use std::collections::BTreeMap;
 use tare_model::outcome::{Cause, Outcome};
-use tare_model::study::{COMPARED, Judgement, Seen, Verdict};
+use tare_model::study::{Judgement, Seen, Verdict};
 use tare_stats::Interval;
 
 /// `=` is within this share of the value.
@@ -53,7 +53,8 @@ pub fn changes(baseline: &[Outcome], results: &[Outcome], intervals: &Intervals)
         Ok((_, seen)) => seen,
         Err(why) => Seen::Nothing(why),
     };
-    COMPARED.iter().filter_map(|name| Some((name.to_string(), of(find(name)?)))).collect()
+    let compared = tare_model::figure::Figure::of_servers();
+    compared.filter_map(|figure| Some((figure.name().to_owned(), of(find(figure.name())?)))).collect()
 }
 
 fn changed(
@@ -76,7 +77,7 @@ fn values(figure: &Figure, outcomes: &[&Outcome]) -> Result<Vec<f64>, String> {
     if outcomes.len() < 2 {
         return Err(format!("{} valid blocks, two are needed", outcomes.len()));
     }
-    let values: Option<Vec<f64>> = outcomes.iter().map(|outcome| (figure.value)(outcome)).collect();
+    let values: Option<Vec<f64>> = outcomes.iter().map(|outcome| figure.value(outcome)).collect();
     values.ok_or_else(|| format!("no {} in a result", figure.name))
 }
 

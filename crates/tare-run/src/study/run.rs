@@ -1,7 +1,7 @@
 //! Runs a study: block by block, each cell on a launch of its own, and every result kept as it comes.
 
 use super::expect::Expectation;
-use super::figures::FIGURES;
+use super::figures;
 use super::interim::Intervals;
 use super::judge::{changes, judge};
 use super::order::orders;
@@ -247,8 +247,8 @@ fn outcome(study: &Study, seed: u64, seen: Seen) -> StudyOutcome {
 }
 
 fn figures(valid: &[&Outcome], intervals: &Intervals) -> BTreeMap<String, Option<FigureSeen>> {
-    let one = |figure: &super::figures::Figure| {
-        let values: Option<Vec<f64>> = valid.iter().map(|outcome| (figure.value)(outcome)).collect();
+    let one = |figure: &figures::Figure| {
+        let values: Option<Vec<f64>> = valid.iter().map(|outcome| figure.value(outcome)).collect();
         let values = values?;
         let (value, ci95) = match intervals.interval(&values) {
             Ok((value, interval)) => (value, Some([interval.lo, interval.hi])),
@@ -256,5 +256,5 @@ fn figures(valid: &[&Outcome], intervals: &Intervals) -> BTreeMap<String, Option
         };
         Some(FigureSeen { value, ci95, unit: figure.unit })
     };
-    FIGURES.iter().map(|figure| (figure.name.to_owned(), one(figure))).collect()
+    figures::all().iter().map(|figure| (figure.name.to_owned(), one(figure))).collect()
 }

@@ -109,5 +109,5 @@ pub struct DesignArgs {
 }
 
 fn condition(text: &str) -> Result<Condition, String> {
-    Condition::of(text, &Figure::ALL)
+    Condition::of(text, Figure::all())
 }

@@ -89,7 +89,7 @@ pub struct GateArgs {
 }
 
 fn condition(text: &str) -> Result<Condition, String> {
-    Condition::of(text, &Figure::ALL)
+    Condition::of(text, Figure::all())
 }
 
 /// Longer names are no names.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tare_load::Target;
 use tare_model::Missing;
 use tare_model::comparison::Figure;
+use tare_model::condition::Condition;
 use tare_report::{Style, comparison as report};
 use tare_run::compare::{self, Asked, CommandsRequest, Compared, EMBEDDED, PORT, Request};
 use tare_run::request::Warmup;
@@ -98,14 +99,21 @@ pub(super) fn check_conditions(args: &CompareArgs) -> anyhow::Result<()> {
             "nothing is started where records are compared (hint: leave out --start-timeout)"
         ));
     }
-    let figures = match args {
-        args if args.are_records() => &Figure::GATED[..],
-        args if args.commands.is_empty() => &Figure::COMPARED,
-        _ => &Figure::OF_COMMANDS,
-    };
-    match args.design.fail_if.iter().find(|condition| !figures.contains(&condition.figure)) {
+    match args.are_records() || args.commands.is_empty() {
+        true => check_figures(&args.design.fail_if, Figure::of_servers()),
+        false => check_figures(&args.design.fail_if, Figure::of_commands()),
+    }
+}
+
+/// What conditions are on must be a figure of what is compared.
+pub(super) fn check_figures(
+    conditions: &[Condition],
+    mut figures: impl Iterator<Item = Figure> + Clone,
+) -> anyhow::Result<()> {
+    let known = figures.clone();
+    match conditions.iter().find(|condition| !figures.any(|figure| figure == condition.figure)) {
         Some(condition) => {
-            let names: Vec<&str> = figures.iter().map(|figure| figure.name()).collect();
+            let names: Vec<&str> = known.map(Figure::name).collect();
             Err(anyhow!(
                 "'{condition}' is none of what is compared here (hint: there are {})",
                 names.join(", ")

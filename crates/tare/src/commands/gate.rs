@@ -38,13 +38,7 @@ fn gate_of_records(args: &GateArgs, asked: &Asked) -> Result<Gate, Failure> {
         return Err(missing("the old build with --against"));
     }
     let path = args.new.as_deref().ok_or_else(|| missing("the record to judge"))?;
-    let none = args.fail_if.iter().find(|condition| !Figure::GATED.contains(&condition.figure));
-    if let Some(condition) = none {
-        let names = Figure::GATED.map(Figure::name).join(", ");
-        return Err(Failure::usage(anyhow!(
-            "'{condition}' is no figure of a server (hint: there are {names})"
-        )));
-    }
+    super::compare::check_figures(&args.fail_if, Figure::of_servers()).map_err(Failure::usage)?;
     let new = measured(path, args.label.as_deref())?;
     match (&args.baseline, &args.history) {
         (Some(base), _) => {

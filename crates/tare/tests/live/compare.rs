@@ -1,6 +1,6 @@
 //! `tare compare`: real servers interleaved. What takes luck is not asserted.
 
-use crate::support::{Tare, alone, number};
+use crate::support::{Quota, Tare, alone, number};
 use serde_json::Value;
 use std::process::Output;
 
@@ -86,6 +86,30 @@ fn much_more_cpu_is_found_and_can_fail() {
     assert_eq!(output.status.code(), Some(1), "{text}\n{}", said(&output));
     assert!(said(&output).contains("cpu_per_request > 50% is proven"), "{}", said(&output));
     assert!(!said(&output).contains("throughput > 5% is proven"), "{}", said(&output));
+}
+
+/// With turns of a few milliseconds it would never run out.
+#[test]
+fn a_quota_of_the_one_alone_is_why_it_is_slower() {
+    let _alone = alone();
+    let quota = Quota::of_30_percent();
+    let procs = quota.group(false).join("cgroup.procs");
+    let server = format!("{} serve --threads 1 --listen 127.0.0.1:{{port}}", env!("CARGO_BIN_EXE_tare"));
+    let held = format!("echo $$ > {} && exec {server}", procs.display());
+    let options =
+        ["compare", "-q", "--json", "--budget", "20s", "--sut", &server, "--sut", &held, "/plaintext"];
+    let (result, code) = Tare::new().json(&options);
+    assert_eq!(code, 0, "{result:#}");
+    assert!(number(&result, "/turn_ns") >= 2e8, "{}", result["turn_ns"]);
+    let parts = result["parts"].as_array().unwrap();
+    let whole: Vec<&Value> = parts.iter().filter(|part| part["within"].is_null()).collect();
+    let largest = whole.iter().min_by(|one, other| number(one, "/ln").total_cmp(&number(other, "/ln")));
+    assert_eq!(largest.unwrap()["id"], "throttled", "{parts:#?}");
+    let within: Vec<&Value> =
+        parts.iter().filter(|part| part["within"] == "cost").map(|part| &part["id"]).collect();
+    assert_eq!(within, ["user", "kernel"], "{parts:#?}");
+    let warned = result["warnings"].as_array().unwrap().iter().any(|warning| warning["id"] == "other-quota");
+    assert!(warned, "{:#}", result["warnings"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::capacity::estimate;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary;
 use std::collections::BTreeMap;
-use tare_model::comparison::Figure;
+use tare_model::figure::{Figure, Source};
 use tare_model::gate::{FigureValue, Run, SCHEMA};
 use tare_model::machine::MachineFacts;
 use tare_model::outcome::{AgainstReference, GrossIs, NetOrMissing, Outcome};
@@ -21,45 +21,52 @@ const RESOLUTION_LN: f64 = 1e-3;
 /// # Errors
 /// It measures a program that ends, or nothing.
 pub fn run(record: &Record, label: &str) -> Result<Run, Missing> {
-    let accounting = Accounting::of(record);
+    run_of((&Accounting::of(record), &crate::outcome::explain::explain(record)), label)
+}
+
+/// The same of a record that is explained already.
+pub(in crate::contrast) fn run_of(
+    (accounting, outcome): (&Accounting, &Outcome),
+    label: &str,
+) -> Result<Run, Missing> {
+    let record = accounting.record;
     let http = accounting.http.ok_or_else(|| {
         Missing::with_remedy(
             "it measures a program that ends, not a server",
             "'tare why A.tare B.tare' accounts for the difference of two programs",
         )
     })?;
-    let outcome = crate::outcome::explain::explain(record);
     Ok(Run {
         schema: SCHEMA,
         label: label.to_owned(),
         time_unix_s: record.plan.started_unix_s,
         length_s: Some(accounting.length_s()),
-        plan: plan(record, http, &accounting),
+        plan: plan(record, http, accounting),
         machine: machine(&record.machine),
         kernel: record.machine.kernel.clone(),
         valid: outcome.verdict.valid,
-        figures: Figure::GATED.map(|figure| (figure, figure_of(figure, &accounting, &outcome).into())).into(),
-        against_reference: against_reference(&accounting, &outcome),
+        figures: Figure::of_servers()
+            .map(|figure| (figure, figure_of(figure, accounting, outcome).into()))
+            .collect(),
+        against_reference: against_reference(accounting, outcome),
     })
 }
 
 fn figure_of(figure: Figure, accounting: &Accounting, outcome: &Outcome) -> Result<FigureValue, Missing> {
-    match figure {
-        Figure::Throughput => throughput(accounting, outcome),
-        Figure::Net => match &outcome.figures.net {
+    match figure.describe().source {
+        Source::Rate => throughput(accounting, outcome),
+        Source::Net => match &outcome.figures.net {
             NetOrMissing::Net(net) => measured(net.value, of_trials(accounting), accounting),
             NetOrMissing::Missing(missing) => Err(missing.clone()),
         },
-        Figure::CpuPerRequest => {
+        Source::CpuPerRequest => {
             let cost_s = |window: &Closed| window.per_request(window.sut.as_ref()?.run_s);
             let cost = estimate::estimate(&accounting.asked, "s", cost_s)
                 .ok_or_else(|| Missing::new("the server's threads cannot be seen from here"))?;
             measured(cost.value, cost.ci95, accounting)
         }
-        Figure::P50 => latency(accounting, 0.5),
-        Figure::P99 => latency(accounting, 0.99),
-        Figure::P999 => latency(accounting, 0.999),
-        Figure::Time | Figure::CpuTime => Err(Missing::new("a server's record has no time of a command")),
+        Source::Latency(quantile) => latency(accounting, quantile),
+        Source::Time | Source::CpuTime => Err(Missing::new("a server's record has no time of a command")),
     }
 }
 

@@ -21,7 +21,10 @@ pub fn interleaved(
     asked: &Asked,
 ) -> Gate {
     let is_of_commands = comparison.is_of_commands();
-    let figures: &[Figure] = if is_of_commands { &Figure::OF_COMMANDS } else { &Figure::GATED };
+    let figures: Vec<Figure> = match is_of_commands {
+        true => Figure::of_commands().collect(),
+        false => Figure::of_servers().collect(),
+    };
     let new_name = comparison.programs.get(1).map(|program| program.name.as_str()).unwrap_or_default();
     let compared = |figure: Figure| {
         comparison.effects.iter().find(|effect| effect.figure == figure && effect.program == new_name)

@@ -23,7 +23,7 @@ pub struct Asked {
 
 /// Holds a run against another one.
 pub fn against_baseline(new: Run, baseline: Run, asked: &Asked) -> Gate {
-    let rows = Figure::GATED.map(|figure| pair(figure, &baseline, &new)).into();
+    let rows = Figure::of_servers().map(|figure| pair(figure, &baseline, &new)).collect();
     let mut warnings = Vec::new();
     for run in [&baseline, &new] {
         not_valid(run, &mut warnings);
@@ -65,8 +65,8 @@ pub fn against_history(new: Run, runs: &[Run], asked: &Asked) -> Gate {
     let mut warnings = Vec::new();
     not_valid(&new, &mut warnings);
     let past = history::Past::of(&new, runs, &mut warnings);
-    let levels = Figure::GATED.map(|figure| past.level(figure, &new));
-    let (rows, change_points): (Vec<Row>, Vec<Vec<ChangePoint>>) = levels.into_iter().unzip();
+    let levels = Figure::of_servers().map(|figure| past.level(figure, &new));
+    let (rows, change_points): (Vec<Row>, Vec<Vec<ChangePoint>>) = levels.unzip();
     let method = "95 % intervals that hold together for all figures, in which one more run of the same program would lie by what \
                   the runs since the last change point differ by";
     let change_points = change_points.into_iter().flatten().collect();
@@ -80,7 +80,7 @@ pub fn is_kept(new: &Run, runs: &[Run]) -> bool {
 }
 
 /// A figure of two runs, in units of the reference where both have it so.
-fn pair(figure: Figure, baseline: &Run, new: &Run) -> Row {
+pub(in crate::contrast) fn pair(figure: Figure, baseline: &Run, new: &Run) -> Row {
     let sides = [baseline, new].map(|run| run.against_reference.get(&figure));
     let (of_reference, sides) = match sides {
         [Some(from), Some(to)] => (true, [Ok(*from), Ok(*to)]),
@@ -188,7 +188,7 @@ fn detectable(figure: Figure, [one, other]: &[Jackknife; 2], interval: Interval)
 }
 
 /// Intervals of all figures that have any, together.
-fn effects(rows: Vec<Row>, margin: f64) -> Vec<Effect> {
+pub(in crate::contrast) fn effects(rows: Vec<Row>, margin: f64) -> Vec<Effect> {
     let spreads: Vec<[Jackknife; 2]> = rows.iter().filter_map(|row| row.spread.clone().ok()).collect();
     let side = |at: usize| spreads.iter().map(|both| both[at]).collect::<Vec<_>>();
     let mut intervals = simultaneous_intervals(&side(0), &side(1)).unwrap_or_default().into_iter();
@@ -200,7 +200,7 @@ fn effects(rows: Vec<Row>, margin: f64) -> Vec<Effect> {
                 let interval = intervals.next();
                 let shares = interval.and_then(|interval| interval.map(f64::exp_m1));
                 if let Some((interval, shares)) = interval.zip(shares) {
-                    verdict = row.figure.verdict(interval, margin);
+                    verdict = Verdict::of(row.figure, interval, margin);
                     shown = detectable(row.figure, &spread, interval);
                     let interval = [shares.lo, shares.hi];
                     change = Reading::Measured(Change { value: spread[0].value.exp_m1(), interval });

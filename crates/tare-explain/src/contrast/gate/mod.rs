@@ -13,8 +13,10 @@ mod judge;
 mod row;
 
 pub use figures::run;
+pub(super) use figures::run_of;
 pub use interleaved::interleaved;
 pub use judge::{Asked, against_baseline, against_history, is_kept};
+pub(super) use judge::{effects, pair};
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use tare_model::{Missing, Reading};
 use tare_stats::Jackknife;
 
 /// A figure before it is judged.
-pub(super) struct Row {
+pub(in crate::contrast) struct Row {
     pub figure: Figure,
     pub of_reference: bool,
     pub baseline: Option<f64>,

@@ -3,6 +3,7 @@
 
 mod beside;
 mod differences;
+mod figures;
 mod generator;
 mod split;
 mod sums;
@@ -43,17 +44,23 @@ pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
         split.as_ref().ok().and_then(|split| generator::why_no_work(split, &accounting_a, &accounting_b));
     let (differences, uncompared) = differences::between(&accounting_a, &accounting_b);
     let warnings = warnings(split.as_ref().ok(), (&accounting_a, &before), (&accounting_b, &after));
+    let rate = split.as_ref().map(|split| rate(split, unit)).map_err(Missing::clone).into();
+    let net = net(split.as_ref().ok(), (&before, &accounting_a), (&after, &accounting_b));
+    let parts = parts.into();
+    let of_split = figures::Split { rate: &rate, net: &net, parts: &parts };
+    let figures = figures::figures(&of_split, (&accounting_a, &before), (&accounting_b, &after));
     Ok(Why {
         schema: SCHEMA,
         workload: before.workload.clone(),
-        rate: split.as_ref().map(|split| rate(split, unit)).map_err(Missing::clone).into(),
         interference_corrected: split.as_ref().ok().and_then(corrected),
-        net: net(split.as_ref().ok(), (&before, &accounting_a), (&after, &accounting_b)),
+        figures,
         method: method(&accounting_a, &accounting_b, split.as_ref().ok()),
         tare: tare(&before, &after),
         a: run(a.0, &accounting_a, before),
         b: run(b.0, &accounting_b, after),
-        parts: parts.into(),
+        rate,
+        net,
+        parts,
         frames: frames(&accounting_a, &accounting_b),
         generator,
         differences,
@@ -173,8 +180,8 @@ fn corrected(split: &Split) -> Option<Corrected> {
 }
 
 /// Net of both. Where both were interleaved with the reference server it is net over that server's, by the part `cost`: two sessions
-/// have each their own interference, and no interval of one knows the other's. Otherwise its interval is out of those of each (squares
-/// add up), widened by what such interference may differ by, as the parts are.
+/// have each their own interference, and no interval of one knows the other's. Otherwise its interval is out of those of each, by Welch's
+/// degrees of freedom, widened by what such interference may differ by, as the parts are.
 fn net(
     split: Option<&Split>,
     before: (&Outcome, &Accounting),
@@ -200,19 +207,17 @@ fn net(
     }
     let ln = (to.value / from.value).ln();
     let apart = apart(before.1, after.1);
-    let half = |accounting: &Accounting| {
+    let side = |accounting: &Accounting| {
         let half = of_trials(accounting).filter(|[lo, _]| *lo > 0.0).map(|[lo, hi]| 0.5 * (hi / lo).ln())?;
-        let wider =
-            Jackknife::of_half(ln, half, accounting.asked.pool.span.trials)?.between_runs(apart).ci95()?;
-        Some(0.5 * (wider.hi - wider.lo))
+        Some(Jackknife::of_half(ln, half, accounting.asked.pool.span.trials)?.between_runs(apart))
     };
-    let half = half(before.1).zip(half(after.1)).map(|(one, other)| one.hypot(other));
+    let both = side(before.1).zip(side(after.1)).and_then(|(one, other)| one.added_to(other).ci95());
     Reading::Measured(Change {
         from: from.value,
         to: to.value,
         unit: from.unit.clone(),
         ln,
-        ci95: half.filter(|half| half.is_finite()).map(|half| [ln - half, ln + half]),
+        ci95: both.map(|interval| [interval.lo, interval.hi]),
     })
 }
 

@@ -1,0 +1,138 @@
+//! Figures that are held against others, as every comparison shows them: a row for each.
+
+use crate::block::{Block, Column, Field, Text, Tone};
+use crate::format::{self, count, joined};
+use crate::words;
+use tare_model::Reading;
+use tare_model::comparison::{Change, Verdict};
+use tare_model::figure::Figure;
+use tare_model::gate::Effect;
+
+/// Columns of a table of [`cells`], with the names of both sides.
+pub(crate) fn columns([before, after]: [&str; 2]) -> Vec<Column> {
+    vec![
+        Column::words("", 0),
+        Column::figures(before, 2),
+        Column::figures(after, 2),
+        Column::figures("change", 0),
+        Column::words("", 0),
+    ]
+}
+
+/// One figure, and whether it is in units of the reference; before and after; its change, and what that says.
+pub(crate) fn cells(
+    (figure, of_reference): (Figure, bool),
+    sides: [Option<f64>; 2],
+    (change, verdict): (Option<Change>, Verdict),
+    margin: f64,
+) -> Vec<Text> {
+    let none = || format::NONE.to_owned();
+    // A ratio has no unit.
+    let shown = |value: Option<f64>| match value {
+        Some(value) if of_reference => format!("{}×", format::ratio(value)),
+        Some(value) => format::figure(value, figure.describe().unit),
+        None => none(),
+    };
+    let unit = if of_reference { " (of the reference's)" } else { "" };
+    let [before, after] = sides.map(shown).map(Text::plain);
+    vec![
+        Text::plain(format!("{}{unit}", figure.title())),
+        before,
+        after,
+        Text::strong(change.map_or_else(none, whole)),
+        said(verdict, margin),
+    ]
+}
+
+/// A figure of two records.
+pub(crate) fn of_effect(effect: &Effect, margin: f64) -> Vec<Text> {
+    let change = (effect.change.value().copied(), effect.verdict);
+    cells((effect.figure, effect.of_reference), [effect.baseline, effect.value], change, margin)
+}
+
+/// Why a figure has no interval; figures with the same reason together.
+pub(crate) fn missing(effects: &[Effect]) -> Vec<Block> {
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for effect in effects {
+        let reason = match &effect.change {
+            Reading::Measured(_) => continue,
+            Reading::Missing(missing) if missing.remedy.is_empty() => missing.why.clone(),
+            Reading::Missing(missing) => format!("{} ({})", missing.why, missing.remedy),
+            Reading::NotApplicable { not_applicable } => not_applicable.clone(),
+        };
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, figures)) => figures.push(effect.figure.title()),
+            None => reasons.push((reason, vec![effect.figure.title()])),
+        }
+    }
+    let pair = |(reason, figures): (String, Vec<&str>)| (figures.join(", "), joined(&reason));
+    if reasons.is_empty() { Vec::new() } else { vec![Block::Pairs(reasons.into_iter().map(pair).collect())] }
+}
+
+/// What other programs read of figures that are held against others.
+pub(crate) const HEADER: &[&str] = &[
+    "program",
+    "figure",
+    "of_reference",
+    "before",
+    "after",
+    "change",
+    "ci95_low",
+    "ci95_high",
+    "verdict",
+    "measured",
+    "detectable",
+];
+
+/// One figure: its program, its name and whether it is in units of the reference; before and after; its change; what that says, by how many
+/// launches or runs, and what would have been shown.
+pub(crate) fn csv(
+    (program, figure, of_reference): (&str, Figure, bool),
+    sides: [Option<f64>; 2],
+    change: Option<Change>,
+    (verdict, measured, detectable): (Verdict, f64, Option<f64>),
+) -> Vec<Field> {
+    let [low, high] = change.map_or([None; 2], |change| change.interval.map(Some));
+    let [before, after] = sides.map(Field::from);
+    vec![
+        program.into(),
+        figure.name().into(),
+        of_reference.to_string().into(),
+        before,
+        after,
+        change.map(|change| change.value).into(),
+        low.into(),
+        high.into(),
+        words::id(verdict).into(),
+        measured.into(),
+        detectable.into(),
+    ]
+}
+
+/// A verdict in a table.
+fn said(verdict: Verdict, margin: f64) -> Text {
+    match verdict {
+        Verdict::Faster => Text::new("faster", Tone::Good),
+        Verdict::Slower => Text::new("slower", Tone::Bad),
+        Verdict::NoDifference => Text::plain(format!("no difference beyond {}", format::percent(margin))),
+        Verdict::CannotTell => Text::dim("cannot tell"),
+    }
+}
+
+/// `+2.0 % (+1.2 to +2.8)`.
+pub(crate) fn whole(change: Change) -> String {
+    let [low, high] = change.interval.map(signed);
+    format!("{}\u{a0}% ({low} to {high})", signed(change.value))
+}
+
+/// Per cent with a sign, two digits where they say something.
+pub(crate) fn signed(share: f64) -> String {
+    let percent = share * 100.0;
+    let sign = if percent < 0.0 { "−" } else { "+" };
+    match percent.abs() {
+        size if !size.is_finite() => format::NONE.to_owned(),
+        size if size < 9.95 => format!("{sign}{size:.2}"),
+        size if size < 1e6 => format!("{sign}{size:.0}"),
+        size => format!("{sign}{}", count(size)),
+    }
+}
