@@ -1,5 +1,7 @@
 //! What `tare why` prints, as snapshots.
 
+use tare_model::comparison::{Change as Share, Figure, Verdict};
+use tare_model::gate::Effect;
 use tare_model::outcome::{Cause, Estimate, Gross, Net, NetOrMissing, TareCause, Warning};
 use tare_model::why::{Change, Corrected, Difference, FrameChange, Kind, Part, Run, SCHEMA, TareChange, Why};
 use tare_model::{Missing, Reading};
@@ -44,6 +46,36 @@ fn difference(kind: Kind, name: &str, a: Option<&str>, b: Option<&str>, matters:
     Difference { kind, name: name.to_owned(), a: side(a), b: side(b), matters: matters.to_owned() }
 }
 
+fn figures() -> Vec<Effect> {
+    let effect = |figure, [baseline, value]: [f64; 2], half: f64, verdict| {
+        let change = value / baseline - 1.0;
+        Effect {
+            figure,
+            of_reference: false,
+            baseline: Some(baseline),
+            value: Some(value),
+            runs: 1,
+            runs_missing: 0,
+            change: Reading::Measured(Share { value: change, interval: [change - half, change + half] }),
+            detectable: None,
+            verdict,
+        }
+    };
+    let p999 = Effect {
+        baseline: None,
+        value: None,
+        change: Reading::missing("in A a trial has too few answers for it"),
+        ..effect(Figure::P999, [1.0, 1.0], 0.0, Verdict::CannotTell)
+    };
+    vec![
+        effect(Figure::Throughput, [168e3, 83e3], 0.01, Verdict::Slower),
+        effect(Figure::Net, [171e3, 170e3], 0.009, Verdict::CannotTell),
+        effect(Figure::CpuPerRequest, [5.8e-6, 5.98e-6], 0.01, Verdict::Slower),
+        effect(Figure::P99, [550e-6, 48e-3], 2.0, Verdict::Slower),
+        p999,
+    ]
+}
+
 pub(crate) fn throttled() -> Why {
     let change = |from: f64, to: f64, half: f64| {
         let ln = (to / from).ln();
@@ -51,6 +83,7 @@ pub(crate) fn throttled() -> Why {
         Reading::Measured(Change { from, to, unit, ln, ci95: Some([ln - half, ln + half]) })
     };
     Why {
+        figures: figures(),
         schema: SCHEMA,
         workload: "http".to_owned(),
         a: run("before.tare", 168_000.0, Cause::ServerCpuBound),
@@ -116,6 +149,7 @@ fn beside_reference(machine_ln: f64, cost_ln: f64) -> Why {
         uncompared: Vec::new(),
         warnings: Vec::new(),
         frames: Reading::missing("no stacks were sampled"),
+        figures: Vec::new(),
         ..throttled()
     }
 }
@@ -143,7 +177,7 @@ fn what_is_within_noise_or_not_to_be_had_is_said() {
     let missing = Missing::new("nothing was finished in B, and 0 has no logarithm");
     (none.rate, none.parts) = (Reading::Missing(missing.clone()), Reading::Missing(missing));
     let text = why::report(&none).terminal(style(100, true));
-    assert!(text.starts_with("The two cannot be compared: nothing was finished in B"), "{text}");
+    assert!(text.starts_with("The rates cannot be compared: nothing was finished in B"), "{text}");
 }
 
 #[test]
