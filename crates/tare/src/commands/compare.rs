@@ -108,12 +108,12 @@ pub(super) fn check_conditions(args: &CompareArgs) -> anyhow::Result<()> {
 /// What conditions are on must be a figure of what is compared.
 pub(super) fn check_figures(
     conditions: &[Condition],
-    mut figures: impl Iterator<Item = Figure> + Clone,
+    figures: impl Iterator<Item = Figure>,
 ) -> anyhow::Result<()> {
-    let known = figures.clone();
-    match conditions.iter().find(|condition| !figures.any(|figure| figure == condition.figure)) {
+    let figures: Vec<Figure> = figures.collect();
+    match conditions.iter().find(|condition| !figures.contains(&condition.figure)) {
         Some(condition) => {
-            let names: Vec<&str> = known.map(Figure::name).collect();
+            let names: Vec<&str> = figures.iter().map(|figure| figure.name()).collect();
             Err(anyhow!(
                 "'{condition}' is none of what is compared here (hint: there are {})",
                 names.join(", ")
