@@ -370,7 +370,9 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
 /// A quota is for all of the time, and a server that is interleaved with others has a part of it: it binds less than alone.
 fn unlike_quotas(comparison: &Comparison) -> Option<Warning> {
     let launch = comparison.launches.last()?;
-    let quota = |at: usize| launch.arms.get(at).and_then(|arm| arm.quota_cpus);
+    // A quota of more than the servers' CPUs takes nothing.
+    let cpus = comparison.sut_cpus.len().max(1) as f64;
+    let quota = |at: usize| launch.arms.get(at).and_then(|arm| arm.quota_cpus).filter(|quota| *quota < cpus);
     let others = comparison.programs.iter().enumerate().skip(1);
     let unlike: Vec<&str> = others
         .filter(|(at, _)| quota(at + 1) != quota(0))

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 use tare_machine::cgroup::Quota;
+use tare_machine::cpu_times::TICK_NS;
 use tare_machine::{Root, cgroup, procs};
 use tare_model::comparison::Modes;
 
 /// More threads than this are not read: what they waited is not known then.
 const THREADS_MAX: usize = 256;
-/// A clock tick of `/proc`.
-const TICK_NS: u64 = 10_000_000;
 /// Threads that ran less than this share of the run of all do not stand in each other's way.
 const RAN_SHARE: f64 = 0.01;
 

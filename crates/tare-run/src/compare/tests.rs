@@ -157,6 +157,9 @@ fn a_difference_of_rates_is_made_of_parts() {
     judge(&mut held);
     let warned = |of: &Comparison| of.warnings.iter().any(|warning| warning.id == "other-quota");
     assert!(!warned(&held), "nobody has a quota: {:?}", held.warnings);
+    held.launches.iter_mut().for_each(|launch| launch.arms[2].quota_cpus = Some(1.0));
+    judge(&mut held);
+    assert!(!warned(&held), "all of the one CPU: {:?}", held.warnings);
     held.launches.iter_mut().for_each(|launch| launch.arms[2].quota_cpus = Some(0.5));
     judge(&mut held);
     assert!(warned(&held), "{:?}", held.warnings);

@@ -16,7 +16,7 @@ pub(super) struct Match {
     pub p: f64,
     /// Standardised rank sum.
     pub z: f64,
-    /// Share of spike windows, and of quiet ones, above the middle between the median of the ones and of the others.
+    /// Share of the spike windows, and of the quiet ones, with more than the mean of both medians.
     pub spikes_with: f64,
     pub quiet_with: f64,
 }
@@ -29,8 +29,8 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Of heights in units of what is usual in their trial, of which some are spikes. Quiet is what is not as high as a spike, also of a
-    /// trial in which that does not stand out, nor near one that is, where what made it may be seen as well. That is the window before it, the one after it, and one more: a
+    /// Of heights in units of their trial's median. A window is high where it is as high as the lowest spike, also in a trial where that does not
+    /// stand out. Quiet is what is not high, not before a high window, and not one or two behind it: what made it may be seen there as well, as a
     /// series has in each window the most of this one and the one before.
     pub fn of(is_spike: Vec<bool>, heights: &[Option<f64>]) -> Marks {
         let spikes = is_spike.iter().zip(heights).filter(|(is_spike, _)| **is_spike);
