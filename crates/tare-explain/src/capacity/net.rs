@@ -28,17 +28,15 @@ pub(crate) struct NetEstimate {
     pub against: Option<Against>,
 }
 
-/// A net whose interval by the trials has such a ratio between its ends is not known.
+/// With such a ratio between its ends an interval says nothing.
 const UNKNOWN_RATIO: f64 = 10.0;
 
 impl NetEstimate {
-    /// Itself, if its trials tell anything. How far sessions lie apart does not count: of a few short trials that is said to be
-    /// much, which makes the interval wide and the figure no worse.
+    /// Itself, if its trials tell anything. How far sessions lie apart does not count here: it makes the interval wide.
     ///
     /// # Errors
     /// The trials leave net open by a factor of ten.
     pub fn if_known(self) -> Result<NetEstimate, Missing> {
-        let is_open = |interval: &Interval| interval.lo <= 0.0 || interval.hi > UNKNOWN_RATIO * interval.lo;
         if !self.net_of_trials.as_ref().is_some_and(is_open) {
             return Ok(self);
         }
@@ -47,6 +45,15 @@ impl NetEstimate {
             "take more or longer trials (--trials, -d)",
         ))
     }
+
+    /// Whether another session may find a net that is ten times as high or as low.
+    pub fn is_of_this_session_alone(&self) -> bool {
+        self.net_ci95.as_ref().is_some_and(is_open)
+    }
+}
+
+fn is_open(interval: &Interval) -> bool {
+    interval.lo <= 0.0 || interval.hi > UNKNOWN_RATIO * interval.lo
 }
 
 /// Net against the reference server's in the same blocks.
@@ -322,7 +329,9 @@ mod tests {
         let (open, closed) = (Interval::new(17.0, 2e9), Interval::new(5e3, 2e4));
         assert!(estimate(open, open).if_known().is_err());
         assert!(estimate(closed, closed).if_known().is_ok());
-        assert!(estimate(closed, open).if_known().is_ok(), "few short trials that agree");
+        let few = estimate(closed, open);
+        assert!(few.is_of_this_session_alone() && few.if_known().is_ok(), "few short trials");
+        assert!(!estimate(closed, closed).is_of_this_session_alone());
         assert!(estimate(None, None).if_known().is_ok(), "one trial has none");
     }
 }

@@ -81,6 +81,7 @@ enum Doubt<'a> {
         fitted: bool,
     },
     NetMissing(&'a Missing),
+    NetOfThisSession,
     NotSteady {
         ln: f64,
     },
@@ -136,6 +137,7 @@ impl Doubt<'_> {
             Doubt::ClockMissing(_) => "clock-missing",
             Doubt::CostNotSaturated { .. } => "cost-not-saturated",
             Doubt::NetMissing(_) => "net-missing",
+            Doubt::NetOfThisSession => "net-of-this-session",
             Doubt::NotSteady { .. } => "not-steady",
             Doubt::NotWarmedUp { .. } => "not-warmed-up",
             Doubt::TooNoisy { .. } => "too-noisy",
@@ -207,6 +209,10 @@ impl Doubt<'_> {
                 "no level filled the server: a request may cost less at saturation, so net may be higher".to_owned()
             }
             Doubt::NetMissing(missing) => missing.why.clone(),
+            Doubt::NetOfThisSession => {
+                "another session may find a net many times as high or as low: the trials are too few, or too short, for how much they differ"
+                    .to_owned()
+            }
             Doubt::NotSteady { ln } => {
                 format!("the figure drifted by {:+.1} % over the trials", 100.0 * (ln.exp() - 1.0))
             }
@@ -282,7 +288,7 @@ impl Doubt<'_> {
             Doubt::NotWarmedUp { .. } => {
                 "look at the rate over time (tare report); a server that still warms up needs longer (--warmup 60s)"
             }
-            Doubt::TooNoisy { .. } => "take more or longer trials (--trials, -d)",
+            Doubt::TooNoisy { .. } | Doubt::NetOfThisSession => "take more or longer trials (--trials, -d)",
             Doubt::CpusMoved(_) => {
                 "look at the trials one by one (tare report); compare both interleaved (tare compare); on the host, pin the guest's CPUs"
             }
@@ -388,11 +394,16 @@ fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<
         warnings.push(Doubt::ShortWindow { seconds: pool.span.shortest_s });
     }
     match &accounting.net_estimate {
-        Ok(net_estimate) => match net_estimate.choice.as_ref().map(|choice| choice.basis) {
-            Some(Basis::Fitted) => warnings.push(Doubt::CostNotSaturated { fitted: true }),
-            Some(Basis::UpperBound) => warnings.push(Doubt::CostNotSaturated { fitted: false }),
-            _ => {}
-        },
+        Ok(net_estimate) => {
+            match net_estimate.choice.as_ref().map(|choice| choice.basis) {
+                Some(Basis::Fitted) => warnings.push(Doubt::CostNotSaturated { fitted: true }),
+                Some(Basis::UpperBound) => warnings.push(Doubt::CostNotSaturated { fitted: false }),
+                _ => {}
+            }
+            if net_estimate.is_of_this_session_alone() {
+                warnings.push(Doubt::NetOfThisSession);
+            }
+        }
         Err(missing) if accounting.sut().is_some() => warnings.push(Doubt::NetMissing(missing)),
         Err(_) => {}
     }

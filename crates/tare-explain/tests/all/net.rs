@@ -158,6 +158,23 @@ fn without_a_reference_there_is_no_ratio() {
     parts_are_the_whole(&outcome);
 }
 
+/// Three short trials that differ by a tenth, and three that agree: both have a net.
+#[test]
+fn few_trials_that_differ_have_a_net_of_their_session() {
+    let run = |costs_us: [f64; 3]| {
+        let blocks = costs_us.map(|cost_us| [busy(0.98, cost_us), busy(0.98, cost_us), busy(0.98, 4.0)]);
+        explain(&one_after_the_other(8, &blocks))
+    };
+    let warned = |outcome: &Outcome| {
+        outcome.verdict.warnings.iter().any(|warning| warning.id == "net-of-this-session")
+    };
+    let (apart, alike) = (run([5.0, 5.8, 4.4]), run([5.0, 5.02, 4.98]));
+    let [low, high] = net(&apart).ci95.expect("three trials");
+    assert!(high > 10.0 * low && warned(&apart), "{:?}", net(&apart));
+    assert!((net(&apart).value * 5e-6 - 1.0).abs() < 0.05, "{:?}", net(&apart));
+    assert!(!warned(&alike), "{:?}", net(&alike));
+}
+
 #[test]
 fn one_block_gives_a_ratio_without_an_interval() {
     let outcome = explain(&in_blocks(8, &[[busy(0.6, 6.0), busy(0.98, 5.0), busy(0.98, 4.0)]]));

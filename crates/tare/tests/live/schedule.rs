@@ -2,9 +2,9 @@
 //! switches and by samples; and the accounting of threads and CPUs closes, with quotas too. How exact the shares are is tested on records,
 //! where nobody else can disturb them.
 
+use crate::serving::ask;
 use crate::support::{Quota, Server, Tare, alone, free_port, go_program, number};
 use serde_json::Value;
-use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Command;
 use tare_model::observation::Role;
@@ -418,7 +418,8 @@ while True:
                 begin, end = map(int, request.split()[1].split(b"/")[2:])
                 body = b"%.9f" % sum(slept for at, slept in requests if begin <= at < end)
                 client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-                continue
+                client.close()
+                break
             wall, cpu = time.monotonic(), time.thread_time()
             memory.madvise(mmap.MADV_DONTNEED)
             os.posix_fadvise(file.fileno(), 0, size, os.POSIX_FADV_DONTNEED)
@@ -461,13 +462,7 @@ fn a_program_that_waits_for_pages() {
 
 /// Seconds in a time, by the program's own account.
 fn reported_s(port: u16, begin_ns: u64, end_ns: u64) -> f64 {
-    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-    // In one piece: `write!` sends each part alone, and the program reads once.
-    let request = format!("GET /reported/{begin_ns}/{end_ns} HTTP/1.1\r\nHost: x\r\n\r\n");
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = [0; 1024];
-    let bytes = stream.read(&mut answer).unwrap();
-    let text = String::from_utf8_lossy(&answer[..bytes]).into_owned();
+    let text = ask(([127, 0, 0, 1], port).into(), &format!("/reported/{begin_ns}/{end_ns}"));
     text.rsplit("\r\n").next().unwrap().parse().unwrap_or_else(|_| panic!("reported {text:?}"))
 }
 
