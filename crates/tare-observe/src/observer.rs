@@ -33,6 +33,11 @@ pub(crate) trait Observer: Send {
     /// Stops whatever costs something while nobody watches, or starts it again.
     fn set_active(&mut self, _active: bool) {}
 
+    /// Whether [`Observer::calibrate`] finds something that a window does not see itself.
+    fn has_to_calibrate(&self) -> bool {
+        false
+    }
+
     /// Measures what a window needs to know, in one that is opened for that and dropped.
     fn calibrate(&mut self, _scene: &Scene, _part: Part) {}
 }

@@ -30,8 +30,9 @@ const OTHER_TRIALS_MAX: u32 = 10;
 const OTHER_WARMUP_NS: u64 = 150_000_000;
 /// With more connections than these, opening them for every trial takes longer than the trial.
 const BLOCK_CONNECTIONS_MAX: u32 = 1024;
-/// Finding what an idle period costs under the level's own load, before each of its trials and at the end of the warm-up: it
-/// changes with what the host of a virtual machine does, and only several seconds together show it well enough.
+/// Where a window cannot measure it itself: finding what an idle period costs under the level's own load, before each of its trials
+/// and at the end of the warm-up. It changes with what the host of a virtual machine does, and only several seconds together show it
+/// well enough.
 pub(crate) const CALIBRATION: Duration = Duration::from_millis(500);
 /// One sample of that; a saturated CPU is hardly ever idle, so that it is enough there.
 const CALIBRATION_MIN: Duration = Duration::from_millis(250);
@@ -173,14 +174,14 @@ pub(crate) fn level_s(level: &Level, in_blocks: bool) -> f64 {
     level.warmup_ns as f64 / 1e9 + f64::from(level.trials) * trial_s(level, in_blocks)
 }
 
-/// How long a trial takes, with what is found out before it.
+/// How long a trial takes, with the load before it; without what is found out before it, which only users without rights need.
 fn trial_s(level: &Level, in_blocks: bool) -> f64 {
     let settle = if in_blocks { SETTLE } else { Duration::ZERO };
-    let before = if level.stage.is_some() { BETWEEN_STAGES } else { calibration(level) + settle };
+    let before = if level.stage.is_some() { BETWEEN_STAGES } else { settle };
     level.trial_ns as f64 / 1e9 + before.as_secs_f64()
 }
 
-/// How long idle periods are looked at before a trial.
+/// How long idle periods are looked at before a trial, where that has to be.
 pub(crate) fn calibration(level: &Level) -> Duration {
     match level.purpose {
         Purpose::Asked => (Duration::from_nanos(level.trial_ns) / 2).clamp(CALIBRATION_MIN, CALIBRATION),

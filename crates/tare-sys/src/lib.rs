@@ -4,6 +4,7 @@
 //! turns the error into [`std::io::Error`], and owns what it opened.
 
 pub mod affinity;
+pub mod bpf;
 pub mod chase;
 pub mod clock;
 pub mod cpuid;
@@ -15,6 +16,8 @@ pub mod heap;
 pub mod net;
 pub mod offloads;
 pub mod perf;
+#[cfg(test)]
+mod permitted;
 pub mod process;
 pub mod sched;
 pub mod slack;

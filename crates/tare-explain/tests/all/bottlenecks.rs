@@ -3,7 +3,7 @@
 use crate::support::*;
 use tare_explain::explain;
 use tare_model::metric::Subject;
-use tare_model::metrics::tasks;
+use tare_model::metrics::{cpus, tasks};
 use tare_model::observation::{Column, Role, Sample};
 use tare_model::outcome::{Cause, Finding, GrossIs, NetOrMissing, Outcome, TareCause};
 use tare_model::trial::{ErrorKind, GeneratorReport, Measure};
@@ -365,6 +365,31 @@ fn time_stolen_from_an_idle_cpu_is_not_counted_twice() {
     // More than the steal is a gap.
     let open = Scene { hidden: -0.5, ..scene };
     assert!(explain(&asked(&open)).accounting.residual_ratio.unwrap() > 0.19);
+}
+
+#[test]
+fn what_the_idle_task_had_beyond_idle_time_is_interrupts_and_closes_the_accounting() {
+    // A fifth of the CPU is in no counter, or in two.
+    for (hidden, idle) in [(0.2, 0.5), (-0.2, 0.7)] {
+        let threads = vec![server(0.3, 0.0), generator(0.2, 0.0)];
+        let scene = Scene { threads, hidden, scheduled_hz: Some(100_000.0), ..Scene::default() };
+        let with_idle_task = |share: f64| {
+            let mut record = asked(&scene);
+            for trial in &mut record.trials {
+                let column = scene.column(&cpus::IDLE_TASK_NS, Subject::Cpu(0), 1e9 * share);
+                trial.observation.columns.push(column);
+            }
+            explain(&record).accounting
+        };
+        assert!(explain(&asked(&scene)).accounting.residual_ratio.unwrap() > 0.19);
+        let accounting = with_idle_task(0.7);
+        assert!(accounting.residual_ratio.unwrap() < 1e-3, "{accounting:#?}");
+        let cpu = &accounting.cpus[0];
+        assert!((cpu.idle - idle).abs() < 1e-6 && (cpu.irq - (0.7 - idle)).abs() < 1e-6, "{cpu:#?}");
+        assert_eq!(cpu.irq_error, None);
+        // What neither a task nor the idle task was charged with is a gap.
+        assert!((with_idle_task(0.6).residual_ratio.unwrap() - 0.1).abs() < 1e-3);
+    }
 }
 
 #[test]

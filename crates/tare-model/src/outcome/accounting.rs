@@ -147,8 +147,9 @@ pub struct CpuAccounting {
     pub steal: f64,
     /// Interrupts and idle-loop work that are in nobody's run.
     pub irq: f64,
-    /// How well `irq` is known, either way (two standard deviations): what an idle period costs differs between samples. A difference of the
-    /// accounting within it, up to 0.03, is no residual. `None` where too few samples tell, or interrupts are accounted apart.
+    /// How well `irq` is predicted, either way (two standard deviations), where it could not be measured: what an idle period costs differs
+    /// between samples. A difference of the accounting within it, up to 0.03, is no residual. `None` where it was measured, where too few
+    /// samples tell, or interrupts are accounted apart.
     #[serde(default)]
     pub irq_error: Option<f64>,
     /// Idle, throttled time excluded.

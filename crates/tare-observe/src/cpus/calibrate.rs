@@ -154,8 +154,9 @@ fn visit(sources: &mut Sources, tape: &mut Tape, cpu: u32) -> Result<Visit, Miss
     thread_cpu_ns();
     let at_ns = monotonic_ns();
     read(tape, RUN, &mut sources.run);
-    let idle_exits =
-        counter.idle_exits.read().map_err(|error| refused("counting context switches", &error))?;
+    let idle_exits = counter.idle_exits.as_ref();
+    let idle_exits = idle_exits.ok_or_else(|| Missing::new("idle periods are not counted on their own"))?;
+    let idle_exits = idle_exits.read().map_err(|error| refused("counting context switches", &error))?;
     sources.read_timers(tape);
     read(tape, STAT, &mut sources.stat);
     for file in [&sources.run, &sources.timers, &sources.stat] {

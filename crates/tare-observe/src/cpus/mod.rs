@@ -1,6 +1,8 @@
 //! Every CPU: run of all tasks, idle, steal, shares, switches, and what an idle period costs.
 
+mod btf;
 mod calibrate;
+mod idle_task;
 mod parse;
 mod sources;
 
@@ -11,8 +13,9 @@ use crate::scene::Scene;
 use crate::scene::USER_TICK_NS;
 use crate::tape::{Reading, Tape};
 use calibrate::{Calibration, Cost};
-use parse::{CpuTimes, parse_stat, run_ns};
-use sources::{COUNTERS, RUN, STAT, Sources, TIMERS, open_counters, open_timers, read};
+use idle_task::IdleTask;
+use parse::{CpuTimes, idle_task, parse_stat, run_ns};
+use sources::{COUNTERS, IDLE_TASK, RUN, STAT, Sources, TIMERS, counted, open_counters, open_timers, read};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
@@ -47,12 +50,15 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
         File::open(scene.root.path(path)).map_err(|error| refused(&path.to_string_lossy(), &error))
     };
     let run = cgroup::root_usage_per_cpu(&scene.root).and_then(|path| file(&path));
+    let cpus = scene.busy_cpus();
+    let idle_task = IdleTask::open(scene, counted(&cpus).to_vec());
     let sources = Sources {
         run: run.or_else(|missing| file("/proc/schedstat".as_ref()).map_err(|_| missing)),
         stat: file("/proc/stat".as_ref()),
         timers: open_timers(scene),
         timers_were_slow: false,
-        counters: open_counters(&scene.busy_cpus()),
+        counters: open_counters(&cpus, idle_task.is_err()),
+        idle_task,
     };
     let costs = Err(Missing::new("the cost of an idle period was not calibrated"));
     Box::new(Cpus { sources, costs, calibration: None, tape: Tape::default() })
@@ -101,15 +107,23 @@ impl Observer for Cpus {
         self.report_run(&online, observed);
         self.report_stat(&online, observed);
         self.report_counters(observed);
+        self.report_idle_task(observed);
         self.report_idle_exit_cost(&scene.busy_cpus(), observed);
     }
 
     fn set_active(&mut self, active: bool) {
+        if let Ok(idle_task) = &mut self.sources.idle_task {
+            idle_task.set_active(active);
+        }
         for counters in self.sources.counters.iter().flatten() {
             // A counter that cannot be stopped goes on counting: its cost stays, its value is right.
             let _ = counters.switches.enable(active);
-            let _ = counters.idle_exits.enable(active);
+            let _ = counters.idle_exits.as_ref().map(|counter| counter.enable(active));
         }
+    }
+
+    fn has_to_calibrate(&self) -> bool {
+        self.sources.idle_task.is_err()
     }
 
     fn calibrate(&mut self, scene: &Scene, part: Part) {
@@ -190,12 +204,15 @@ impl Cpus {
             Ok(counters) => counters,
             Err(reason) => {
                 observed.absent(&cpus::SWITCHES, None, reason.clone());
-                observed.absent(&cpus::IDLE_EXITS, None, reason.clone());
+                if self.sources.idle_task.is_err() {
+                    observed.absent(&cpus::IDLE_EXITS, None, reason.clone());
+                }
                 return;
             }
         };
         for (at, counter) in (0u32..).zip(counters) {
-            for (which, metric) in [(0, &cpus::SWITCHES), (1, &cpus::IDLE_EXITS)] {
+            let metrics = [Some(&cpus::SWITCHES), counter.idle_exits.as_ref().map(|_| &cpus::IDLE_EXITS)];
+            for (which, metric) in (0..).zip(metrics.into_iter().flatten()) {
                 let sample = |reading: Reading| {
                     let value = u64::from_ne_bytes(reading.bytes.try_into().ok()?);
                     Some(Sample { at_ns: reading.at_ns, value: value as f64 })
@@ -206,7 +223,31 @@ impl Cpus {
         }
     }
 
+    fn report_idle_task(&self, observed: &mut Observed) {
+        if let Err(reason) = &self.sources.idle_task {
+            return observed.absent(&cpus::IDLE_TASK_NS, None, reason.clone());
+        }
+        let mut by_cpu: BTreeMap<u32, [Vec<Sample>; 2]> = BTreeMap::new();
+        for reading in self.readings(IDLE_TASK) {
+            for (cpu, values) in idle_task(reading.text()) {
+                let sample = |value| Sample { at_ns: reading.at_ns, value };
+                for (samples, value) in by_cpu.entry(cpu).or_default().iter_mut().zip(values) {
+                    samples.push(sample(value as f64));
+                }
+            }
+        }
+        for (cpu, [ran, periods]) in by_cpu {
+            observed.column(&cpus::IDLE_TASK_NS, Subject::Cpu(cpu), ran);
+            observed.column(&cpus::IDLE_EXITS, Subject::Cpu(cpu), periods);
+        }
+    }
+
     fn report_idle_exit_cost(&mut self, busy: &[u32], observed: &mut Observed) {
+        if self.sources.idle_task.is_ok() {
+            let reason = Missing::new("the idle task's time was measured: what idle periods cost is in it");
+            observed.absent(&cpus::IDLE_EXIT_COST_NS, None, reason.clone());
+            return observed.absent(&cpus::IDLE_EXITS_SAMPLED, None, reason);
+        }
         let costs = match &mut self.costs {
             Ok(costs) => std::mem::take(costs),
             Err(reason) => {

@@ -15,6 +15,16 @@ pub(super) fn run_ns(text: &str, cpu: u32) -> Option<u64> {
     lines.find_map(|mut fields| (fields.next()? == name).then(|| fields.nth(6)?.parse().ok())).flatten()
 }
 
+/// CPUs with the time and the periods of their idle tasks, one a line.
+pub(super) fn idle_task(text: &str) -> impl Iterator<Item = (u32, [u64; 2])> {
+    text.lines().filter_map(|line| {
+        let mut fields = line.split_ascii_whitespace();
+        let cpu = fields.next()?.parse().ok()?;
+        let mut value = || fields.next()?.parse().ok();
+        Some((cpu, [value()?, value()?]))
+    })
+}
+
 /// The columns of one CPU in `/proc/stat`, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CpuTimes {

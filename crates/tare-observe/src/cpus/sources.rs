@@ -1,9 +1,11 @@
 //! The files and counters of all CPUs, opened once.
 
+use super::idle_task::IdleTask;
 use crate::observed::refused;
 use crate::rights;
 use crate::scene::Scene;
 use crate::tape::Tape;
+use std::fmt::Write;
 use std::fs::File;
 use std::sync::OnceLock;
 use tare_model::Missing;
@@ -15,6 +17,8 @@ const COUNTED_CPUS_MAX: usize = 64;
 pub(super) const RUN: u32 = 0;
 pub(super) const STAT: u32 = 1;
 pub(super) const TIMERS: u32 = 2;
+/// Idle tasks: a CPU, its idle time and its idle periods, for each of them.
+pub(super) const IDLE_TASK: u32 = 3;
 /// Sources from here on are counters: two for each CPU in [`Sources::counters`].
 pub(super) const COUNTERS: u32 = 16;
 
@@ -42,6 +46,7 @@ pub(super) struct Sources {
     /// The last reading of them was slow.
     pub(super) timers_were_slow: bool,
     pub(super) counters: Result<Vec<CpuCounters>, Missing>,
+    pub(super) idle_task: Result<IdleTask, Missing>,
 }
 
 impl Sources {
@@ -51,10 +56,11 @@ impl Sources {
         thread_cpu_ns();
         read(tape, RUN, &mut self.run);
         self.read_timers(tape);
+        self.read_idle_task(tape);
         read(tape, STAT, &mut self.stat);
         for (at, counters) in (0u32..).zip(self.counters.iter().flatten()) {
-            for (which, counter) in [(0, &counters.switches), (1, &counters.idle_exits)] {
-                if let Ok(value) = counter.read() {
+            for (which, counter) in [(0, Some(&counters.switches)), (1, counters.idle_exits.as_ref())] {
+                if let Some(Ok(value)) = counter.map(Counter::read) {
                     tape.put(COUNTERS + 2 * at + which, monotonic_ns(), value);
                 }
             }
@@ -63,6 +69,17 @@ impl Sources {
 }
 
 impl Sources {
+    fn read_idle_task(&mut self, tape: &mut Tape) {
+        let Ok(idle_task) = &mut self.idle_task else { return };
+        let (idled, at_ns) = (idle_task.read(), monotonic_ns());
+        let mut text = String::new();
+        for (cpu, idled) in idled {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{cpu} {} {}", idled.ran_ns, idled.periods);
+        }
+        tape.keep(IDLE_TASK, at_ns, text.as_bytes());
+    }
+
     pub(super) fn read_timers(&mut self, tape: &mut Tape) {
         let begin_ns = monotonic_ns();
         read(tape, TIMERS, &mut self.timers);
@@ -88,18 +105,30 @@ pub(super) fn read(tape: &mut Tape, source: u32, file: &mut Result<File, Missing
 pub(super) struct CpuCounters {
     pub(super) cpu: u32,
     pub(super) switches: Counter,
-    pub(super) idle_exits: Counter,
+    /// `None` where the idle task's own account counts them.
+    pub(super) idle_exits: Option<Counter>,
 }
 
-pub(super) fn open_counters(cpus: &[u32]) -> Result<Vec<CpuCounters>, Missing> {
-    let switch = Tracepoint::find("sched", "sched_switch").map_err(|error| rights::tracefs(&error))?;
+/// The CPUs that are counted of these.
+pub(super) fn counted(cpus: &[u32]) -> &[u32] {
+    cpus.get(..COUNTED_CPUS_MAX).unwrap_or(cpus)
+}
+
+pub(super) fn open_counters(cpus: &[u32], with_idle_exits: bool) -> Result<Vec<CpuCounters>, Missing> {
+    let switch = match with_idle_exits {
+        true => Some(Tracepoint::find("sched", "sched_switch").map_err(|error| rights::tracefs(&error))?),
+        false => None,
+    };
     let open = |&cpu: &u32| {
         let switches = Counter::context_switches(cpu)?;
         // A period that begins also ends. Its end is the idle task's own event, and on Linux 6.18 we saw a CPU
         // that counts none of those.
-        let idle_exits = Counter::tracepoint(cpu, &switch, "next_pid==0")?;
+        let idle_exits = match &switch {
+            Some(switch) => Some(Counter::tracepoint(cpu, switch, "next_pid==0")?),
+            None => None,
+        };
         Ok(CpuCounters { cpu, switches, idle_exits })
     };
-    let counters: std::io::Result<Vec<_>> = cpus.iter().take(COUNTED_CPUS_MAX).map(open).collect();
+    let counters: std::io::Result<Vec<_>> = counted(cpus).iter().map(open).collect();
     counters.map_err(|error| rights::perf("counting context switches", &error))
 }

@@ -217,6 +217,11 @@ fn cpus_are_there_and_what_is_not_is_said() {
         assert!(observation.delta(metric, &cpu).value().is_some_and(|&value| value >= 0.0) || said);
     }
     assert!(!observation.why_absent(&cpus::IDLE_EXIT_COST_NS, &cpu).why.contains("was not observed"));
+    let task_run = observation.delta(&cpus::TASK_RUN_NS, &cpu).value().copied();
+    if let Some((task_run, &idle_task)) = task_run.zip(observation.delta(&cpus::IDLE_TASK_NS, &cpu).value()) {
+        // The scheduler charges somebody with all of the time. Other CPUs' run is known in steps of a tick.
+        assert!((task_run + idle_task - wall).abs() < 0.2 * wall, "{task_run} and {idle_task} of {wall}");
+    }
     if let Some(&hz) = observation.last(&clock::EFFECTIVE_HZ, &cpu).value() {
         assert!((4e8..8e9).contains(&hz), "{hz}");
     }

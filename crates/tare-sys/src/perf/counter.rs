@@ -59,7 +59,7 @@ impl Counter {
 mod tests {
     use super::*;
     use crate::affinity;
-    use crate::perf::permitted::{permitted, sleep_on};
+    use crate::permitted::{permitted, sleep_on};
 
     #[test]
     fn switches_are_counted_while_enabled() {

@@ -10,8 +10,6 @@ mod detail;
 mod event;
 mod format;
 mod group;
-#[cfg(test)]
-mod permitted;
 mod record;
 mod ring;
 mod tracepoint;

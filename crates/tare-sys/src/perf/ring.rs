@@ -269,7 +269,7 @@ impl Drop for Pages {
 mod tests {
     use super::super::{Format, Frame};
     use super::*;
-    use crate::perf::permitted::{permitted, sleep_on};
+    use crate::permitted::{permitted, sleep_on};
     use crate::{affinity, time};
 
     fn first_cpu() -> u32 {

@@ -22,16 +22,16 @@ pub(crate) struct CpuTimes {
     pub wall_s: f64,
     /// Run of all tasks; `None` where the kernel does not count it.
     pub task_run_s: Option<f64>,
-    /// Idle, throttled time included; `None` where it was not read.
+    /// Idle, throttled time included, of which no task was charged; `None` where it was not read.
     pub idle_s: Option<f64>,
     pub steal_s: f64,
     /// Whether stolen time is part of the tasks' run.
     pub steal_in_run: bool,
     /// Interrupts that the kernel accounts apart from run.
     pub interrupts_s: f64,
-    /// Interrupt and idle-loop time around idle periods.
+    /// Interrupt and idle-loop time around idle periods: what the idle task had beyond idle time, or what that is predicted to be.
     pub idle_exits_s: f64,
-    /// How well that is known, either way: two standard deviations; 0 where it is not known how well. Of several windows the errors
+    /// How well that is predicted, either way: two standard deviations; 0 where it was measured, and where it is not known how well. Of several windows the errors
     /// are independent.
     pub idle_exits_error_s: f64,
     pub modes: BusyModes,
@@ -66,18 +66,27 @@ impl CpuTimes {
         } else {
             0.0
         };
+        let (idle_s, idle_task_s) = (seconds(&cpus::IDLE_NS), seconds(&cpus::IDLE_TASK_NS));
         let idle_exits = readings.growth(&cpus::IDLE_EXITS, &Subject::Cpu(cpu)).unwrap_or(0.0);
         // Where interrupts are accounted apart, what woke the CPU is among them.
-        let of_idle_exits_s = |each_ns: f64| if interrupts_apart { 0.0 } else { idle_exits * each_ns / 1e9 };
+        let predicted_s = |each_ns: f64| if interrupts_apart { 0.0 } else { idle_exits * each_ns / 1e9 };
+        let (idle_s, idle_exits_s, idle_exits_error_s) = match (idle_task_s, idle_s) {
+            (Some(idle_task_s), Some(idle_s)) => {
+                // A task that was woken from another CPU is charged while its own still counts as idle.
+                let idle_s = idle_s.min(idle_task_s);
+                (Some(idle_s), idle_task_s - idle_s, 0.0)
+            }
+            _ => (idle_s, predicted_s(cost.each_ns), predicted_s(cost.error_ns)),
+        };
         let mut times = CpuTimes {
             wall_s: readings.wall_s(),
             task_run_s: seconds(&cpus::TASK_RUN_NS),
-            idle_s: seconds(&cpus::IDLE_NS),
+            idle_s,
             steal_s: seconds(&cpus::STEAL_NS).unwrap_or(0.0),
             steal_in_run: regime.paravirt_time_accounting.value() == Some(&false),
             interrupts_s,
-            idle_exits_s: of_idle_exits_s(cost.each_ns),
-            idle_exits_error_s: of_idle_exits_s(cost.error_ns),
+            idle_exits_s,
+            idle_exits_error_s,
             modes: BusyModes::default(),
         };
         times.split_modes(seconds(&cpus::USER_NS), seconds(&cpus::SYSTEM_NS), seconds(&cpus::SOFTIRQ_NS));

@@ -16,6 +16,7 @@ static LEFT_OUT: &[&Descriptor] = &[
     &cpus::IDLE_NS,
     &cpus::USER_NS,
     &cpus::SYSTEM_NS,
+    &cpus::IDLE_TASK_NS,
     &cpus::IDLE_EXIT_COST_NS,
     &cpus::IDLE_EXITS_SAMPLED,
     &groups::QUOTA_NS,

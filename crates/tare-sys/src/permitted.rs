@@ -1,10 +1,10 @@
-//! What the tests of counters and rings share.
+//! What the tests of counters, rings and programs share.
 
 use crate::affinity;
 use std::io;
 
-/// `None` where this machine does not let us count: then there is nothing to test.
-pub(super) fn permitted<T>(outcome: io::Result<T>) -> Option<T> {
+/// `None` where this machine does not let us: then there is nothing to test.
+pub(crate) fn permitted<T>(outcome: io::Result<T>) -> Option<T> {
     match outcome {
         Ok(value) => Some(value),
         Err(error) => {
@@ -16,7 +16,7 @@ pub(super) fn permitted<T>(outcome: io::Result<T>) -> Option<T> {
 }
 
 /// Sleeps of the calling thread on `cpu`, each of which is at least one switch there.
-pub(super) fn sleep_on(cpu: u32, times: u32) {
+pub(crate) fn sleep_on(cpu: u32, times: u32) {
     std::thread::spawn(move || {
         affinity::set(0, &[cpu]).unwrap();
         for _ in 0..times {

@@ -1,0 +1,202 @@
+//! How long each CPU ran its idle task, by the clock that the scheduler charges all other tasks with.
+//!
+//! The kernel keeps no such account. A program at `sched:sched_switch` does: a task that gives its CPU to the idle task was last
+//! charged at that moment (`sched_entity.exec_start`), and one that gets it back is charged from that moment on. So the two
+//! together are what no other task is charged with, to the nanosecond, also where a task is charged from its wake-up on while its CPU
+//! still wakes up.
+
+use super::btf::Types;
+use crate::observed::refused;
+use crate::scene::Scene;
+use std::io;
+use std::sync::OnceLock;
+use tare_model::Missing;
+use tare_sys::affinity;
+use tare_sys::bpf::{Assembler, Attached, Helper, PerCpu, R0, R1, R2, R3, R6, R7, R8, R9};
+use tare_sys::time::monotonic_ns;
+
+const TYPES: &str = "/sys/kernel/btf/vmlinux";
+/// Arguments of the tracepoint: who gives the CPU away, and who gets it.
+const PREV: i16 = 8;
+const NEXT: i16 = 16;
+/// The numbers of a CPU: since when its idle task runs by the scheduler's clock (0: it does not), how long it ran before, when it last
+/// began (CLOCK_MONOTONIC), and how often it began.
+const WORDS: usize = 4;
+const SINCE: i16 = 0;
+const RAN: i16 = 8;
+const AT: i16 = 16;
+const PERIODS: i16 = 24;
+/// A program may be in the middle of changing what is read.
+const ATTEMPTS: u32 = 4;
+
+/// The running kernel's: its type information is megabytes long, and observers begin for every trial.
+static PLACES: OnceLock<Places> = OnceLock::new();
+
+pub(super) struct IdleTask {
+    places: Places,
+    cpus: Vec<u32>,
+    /// `None` while nobody watches: it then costs nothing.
+    watching: Option<Watching>,
+}
+
+struct Watching {
+    numbers: PerCpu<WORDS>,
+    /// CPUs that ran something else after the program was there: of others it may have missed the beginning of an idle period.
+    cpus: Vec<u32>,
+    _attached: Attached,
+}
+
+/// Where what the program reads lies in this kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Places {
+    /// `task_struct.pid`.
+    pid: i16,
+    /// `task_struct.se.exec_start`.
+    charged: i16,
+    /// The type of the tracepoint.
+    tracepoint: u32,
+}
+
+/// What was found of a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Idled {
+    pub(super) ran_ns: u64,
+    pub(super) periods: u64,
+}
+
+impl IdleTask {
+    /// Watches these CPUs from now on.
+    pub(super) fn open(scene: &Scene, cpus: Vec<u32>) -> Result<IdleTask, Missing> {
+        let places = match PLACES.get() {
+            Some(places) if scene.root.is_live() => *places,
+            _ => Places::read(scene)?,
+        };
+        let watching = Some(Watching::begin(places, &cpus)?);
+        Ok(IdleTask { places, cpus, watching })
+    }
+
+    /// Ends the watching, or begins it anew.
+    pub(super) fn set_active(&mut self, active: bool) {
+        self.watching = None;
+        if active {
+            // It was permitted before; where it is not any more, nothing is read.
+            self.watching = Watching::begin(self.places, &self.cpus).ok();
+        }
+    }
+
+    /// What each CPU has since the watching began; nothing while nobody watches.
+    pub(super) fn read(&mut self) -> Vec<(u32, Idled)> {
+        self.watching.as_mut().and_then(|watching| watching.read().ok()).unwrap_or_default()
+    }
+}
+
+impl Watching {
+    fn begin(places: Places, cpus: &[u32]) -> Result<Watching, Missing> {
+        let numbers = PerCpu::new().map_err(|error| not_permitted(&error))?;
+        let attached = Attached::to_tracepoint(program(&numbers, places), places.tracepoint);
+        let attached = attached.map_err(|error| not_permitted(&error))?;
+        Ok(Watching { numbers, cpus: visit(cpus)?, _attached: attached })
+    }
+
+    fn read(&mut self) -> io::Result<Vec<(u32, Idled)>> {
+        let mut numbers = self.take()?;
+        for _ in 0..ATTEMPTS {
+            let again = self.take()?;
+            if again == numbers {
+                break;
+            }
+            numbers = again;
+        }
+        let now_ns = monotonic_ns();
+        Ok(numbers.iter().map(|(cpu, numbers)| (*cpu, idled(numbers, now_ns))).collect())
+    }
+
+    fn take(&mut self) -> io::Result<Vec<(u32, [u64; WORDS])>> {
+        let numbers = self.numbers.read()?;
+        let of_cpu = |&cpu: &u32| Some((cpu, *numbers.get(cpu as usize)?));
+        Ok(self.cpus.iter().filter_map(of_cpu).collect())
+    }
+}
+
+/// Runs on each of the CPUs once; those where it was allowed.
+fn visit(cpus: &[u32]) -> Result<Vec<u32>, Missing> {
+    let home = affinity::get(0).map_err(|error| refused("the affinity of tare", &error))?;
+    let visited = cpus.iter().copied().filter(|cpu| affinity::set(0, &[*cpu]).is_ok()).collect();
+    affinity::set(0, &home).map_err(|error| refused("the affinity of tare", &error))?;
+    Ok(visited)
+}
+
+fn idled(&[since_ns, ran_ns, at_ns, periods]: &[u64; WORDS], now_ns: u64) -> Idled {
+    let open_ns = if since_ns > 0 { now_ns.saturating_sub(at_ns) } else { 0 };
+    Idled { ran_ns: ran_ns.saturating_add(open_ns), periods }
+}
+
+impl Places {
+    fn read(scene: &Scene) -> Result<Places, Missing> {
+        let bytes = std::fs::read(scene.root.path(TYPES)).map_err(|error| refused(TYPES, &error))?;
+        let places = Places::find(&bytes)
+            .ok_or_else(|| Missing::new("this kernel's type information lacks what the scheduler charges"))?;
+        Ok(if scene.root.is_live() { *PLACES.get_or_init(|| places) } else { places })
+    }
+
+    fn find(bytes: &[u8]) -> Option<Places> {
+        let types = Types::read(bytes, &["task_struct", "sched_entity", "btf_trace_sched_switch"]);
+        let entity = types.member("task_struct", "se")?;
+        let charged = entity.checked_add(types.member("sched_entity", "exec_start")?)?;
+        Some(Places {
+            pid: types.member("task_struct", "pid")?.try_into().ok()?,
+            charged: charged.try_into().ok()?,
+            tracepoint: types.typedef("btf_trace_sched_switch")?,
+        })
+    }
+}
+
+/// What runs at each switch. The idle task of every CPU has number 0.
+fn program(numbers: &PerCpu<WORDS>, places: Places) -> Assembler {
+    let mut program = Assembler::default();
+    let (of_idle, ends, done) = (program.label(), program.label(), program.label());
+    program.load_u64(R6, R1, PREV).load_u64(R7, R1, NEXT);
+    program.load_u32(R8, R6, places.pid).load_u32(R3, R7, places.pid);
+    program.jump_if(R8, 0, of_idle).jump_unless(R3, 0, done);
+    program.place(of_idle);
+    numbers.find(&mut program, done);
+    program.copy(R9, R0).jump_if(R8, 0, ends);
+    // It begins.
+    program.call(Helper::KtimeNs).store_u64(R9, AT, R0);
+    program.load_u64(R1, R6, places.charged).store_u64(R9, SINCE, R1);
+    program.load_u64(R1, R9, PERIODS).add_value(R1, 1).store_u64(R9, PERIODS, R1).jump(done);
+    // It ends; where it began before there was a program, nothing is known of it.
+    program.place(ends).load_u64(R2, R9, SINCE).jump_if(R2, 0, done);
+    program.load_u64(R1, R7, places.charged).subtract(R1, R2);
+    program.load_u64(R2, R9, RAN).add(R2, R1).store_u64(R9, RAN, R2).set_u64(R9, SINCE, 0);
+    program.place(done).set(R0, 0).exit();
+    program
+}
+
+fn not_permitted(error: &io::Error) -> Missing {
+    match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => Missing::with_remedy(
+            "the idle task's time: a program at the scheduler's switches is not permitted",
+            "run tare as root or with CAP_BPF and CAP_PERFMON",
+        ),
+        Some(libc::ENOSYS) => Missing::new("the idle task's time: this kernel runs no programs (bpf)"),
+        _ => refused("a program at the scheduler's switches", error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_period_counts_up_to_now() {
+        assert_eq!(idled(&[0, 70, 10, 3], 100), Idled { ran_ns: 70, periods: 3 });
+        assert_eq!(idled(&[5, 70, 10, 3], 100), Idled { ran_ns: 160, periods: 3 });
+        assert_eq!(idled(&[5, 70, 110, 3], 100), Idled { ran_ns: 70, periods: 3 });
+    }
+
+    #[test]
+    fn a_kernel_without_type_information_has_no_places() {
+        assert_eq!(Places::find(b"\x9f\xeb\x01\x00"), None);
+    }
+}
