@@ -17,6 +17,8 @@ pub enum Figure {
     CpuPerRequest,
     /// Median latency, seconds.
     P50,
+    /// 90th percentile of latency, seconds.
+    P90,
     /// 99th percentile of latency, seconds.
     P99,
     /// 99.9th percentile of latency, seconds; where each launch has ten thousand answers of each server.
@@ -84,7 +86,7 @@ pub struct Description {
 }
 
 /// All figures, in the order of reports.
-pub const TABLE: [Description; 8] = {
+pub const TABLE: [Description; 9] = {
     use Figure::*;
     const fn of(figure: Figure, [name, title]: [&'static str; 2], rank: u8, source: Source) -> Description {
         let unit = match source {
@@ -101,6 +103,7 @@ pub const TABLE: [Description; 8] = {
         of(Net, ["net", "net"], 4, Source::Net),
         firm(of(CpuPerRequest, ["cpu_per_request", "CPU time of a request"], 2, Source::CpuPerRequest)),
         of(P50, ["p50", "p50"], 3, Source::Latency(0.5)),
+        of(P90, ["p90", "p90"], 6, Source::Latency(0.9)),
         of(P99, ["p99", "p99"], 1, Source::Latency(0.99)),
         // A tail of 0.1 % shows in ten answers or more.
         Description { answers_min: 10_000, ..of(P999, ["p99.9", "p99.9"], 5, Source::Latency(0.999)) },

@@ -89,7 +89,7 @@ pub struct DesignArgs {
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = values::percent)]
     pub margin: f64,
     /// Exit with code 1 once this is proven (its whole interval is beyond it); may be given several times. Figures: throughput,
-    /// net, cpu_per_request, p50, p99, p99.9 (where every launch has 10,000 answers of each server); of commands: time, cpu_time.
+    /// net, cpu_per_request, p50, p90, p99, p99.9 (where every launch has 10,000 answers of each server); of commands: time, cpu_time.
     #[arg(long, value_name = "CONDITION", value_parser = condition)]
     pub fail_if: Vec<Condition>,
     /// Counted load in a launch, all servers together; commands: runs interleaved for so long at least [default: 600ms; servers, where

@@ -72,7 +72,7 @@ pub struct GateArgs {
     #[arg(long, value_name = "NAME", value_parser = label)]
     pub label: Option<String>,
     /// Exit with code 1 if this is proven (its whole interval is beyond it); may be given several times. Figures: throughput, net,
-    /// cpu_per_request, p50, p99, p99.9; of commands time, cpu_time [default: net < -5%; of commands time > 5%].
+    /// cpu_per_request, p50, p90, p99, p99.9; of commands time, cpu_time [default: net < -5%; of commands time > 5%].
     #[arg(long, value_name = "CONDITION", value_parser = condition)]
     pub fail_if: Vec<Condition>,
     /// Exit with code 4 where a condition asks for a smaller change than would have been found.
