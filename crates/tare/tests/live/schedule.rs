@@ -201,7 +201,9 @@ fn handlers_that_share_a_lock() {
         let result = measure(&server, "/lock?us=1000", 32, trace);
         // Of four, one at a time holds the lock and runs; the others wait for the lock or, given it, for the CPU. The
         // main thread sleeps in a futex all the while and serves nobody.
-        assert_eq!(result["accounting"]["sut"]["serving"]["threads"], 4);
+        // The kernel deals connections out by chance, and a mutex is not fair: one of them may get next to nothing.
+        let serving = number(&result, "/accounting/sut/serving/threads");
+        assert!((2.0..=4.0).contains(&serving), "{:#}", result["accounting"]["sut"]["serving"]);
         at_most("lock: run", share(&result, "run_s"), spent(&result, 1e-3), &result);
         mostly("lock", &result);
         closes(&result);
@@ -271,7 +273,9 @@ fn a_lock_that_is_held_over_a_sleep() {
         let server = Server::python(HOLDS, port, &[&port.to_string()]);
         let result = measure(&server, "/", 4, trace);
         // Always one sleeps and three wait for it, but for the hand-overs: nobody has to wait for a CPU.
-        assert_eq!(result["accounting"]["sut"]["serving"]["threads"], 4);
+        // The kernel deals connections out by chance, and a mutex is not fair: one of them may get next to nothing.
+        let serving = number(&result, "/accounting/sut/serving/threads");
+        assert!((2.0..=4.0).contains(&serving), "{:#}", result["accounting"]["sut"]["serving"]);
         at_least("held: timer", slept(&result, "timer"), spent(&result, 4e-3), trace, &result);
         // CPython's locks are semaphores: the sleep in one looks like that of a thread which waits for work, and is called no lock.
         mostly("parked", &result);
@@ -416,17 +420,18 @@ while True:
         while request := client.recv(4096):
             if b"/reported/" in request:
                 begin, end = map(int, request.split()[1].split(b"/")[2:])
-                body = b"%.9f" % sum(slept for at, slept in requests if begin <= at < end)
+                inside = lambda first, last: max(0, min(last, end) - max(first, begin)) / (last - first)
+                body = b"%.9f" % sum(slept * inside(first, last) for first, last, slept in requests)
                 client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
                 client.close()
                 break
-            wall, cpu = time.monotonic(), time.thread_time()
+            first, cpu = time.monotonic_ns(), time.thread_time()
             memory.madvise(mmap.MADV_DONTNEED)
             os.posix_fadvise(file.fileno(), 0, size, os.POSIX_FADV_DONTNEED)
             for _ in range(64):
                 memory[random.randrange(size)]
-            slept = time.monotonic() - wall - (time.thread_time() - cpu)
-            requests.append((time.monotonic_ns(), slept))
+            last = time.monotonic_ns()
+            requests.append((first, last, (last - first) / 1e9 - (time.thread_time() - cpu)))
             client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
     except ConnectionError:
         pass

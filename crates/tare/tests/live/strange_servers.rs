@@ -1,7 +1,7 @@
 //! `tare load` against servers that die, refuse, cut off, lead elsewhere or accept nobody.
 
 use crate::load::{load, warnings};
-use crate::support::{Server, Tare, alone, free_port, number};
+use crate::support::{Server, Tare, alone, eventually, free_port, number};
 use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -178,7 +178,7 @@ fn a_full_queue_of_a_unix_socket_is_waited_for_within_a_limit() {
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     // Whoever has had enough need not wait for the limit.
     let waiting = run(&["run", "-q", "-d1s", "--timeout", "30s"]);
-    std::thread::sleep(Duration::from_secs(1));
+    eventually("it listens for SIGINT", || catches_int(waiting.id()));
     let begun = Instant::now();
     tare_sys::process::kill(waiting.id(), tare_sys::process::Signal::Int).unwrap();
     let ended = waiting.wait_with_output().unwrap();
@@ -186,4 +186,11 @@ fn a_full_queue_of_a_unix_socket_is_waited_for_within_a_limit() {
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     full.kill().unwrap();
     full.wait().unwrap();
+}
+
+/// Whether a process has a handler for SIGINT, the second bit of those that it catches.
+fn catches_int(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 2 != 0)
 }

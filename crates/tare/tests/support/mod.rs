@@ -245,6 +245,18 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     direct.into_iter().chain(deeper).collect()
 }
 
+/// Processes that a `tare` of this folder has started and not stopped: all have its variable, wherever they went.
+pub fn left_running(dir: &Path) -> Vec<u32> {
+    let mark = format!("TARE_STATE_DIR={}", dir.display()).into_bytes();
+    let pids = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_marked = |pid: &u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+    };
+    pids.filter(is_marked).collect()
+}
+
 /// Builds a Go program of one file. The standard library is compiled for the first of all tests, and kept.
 pub fn go_program(folder: &Path, source: &str) -> PathBuf {
     let (file, program) = (folder.join("program.go"), folder.join("program"));
@@ -386,6 +398,19 @@ impl Drop for Quota {
 pub fn threads_of<'a>(result: &'a serde_json::Value, role: &str) -> Vec<&'a serde_json::Value> {
     let threads = result["accounting"]["threads"].as_array().unwrap();
     threads.iter().filter(|thread| thread["role"] == role).collect()
+}
+
+/// What a host does may make a result not valid: then its exit code and its warnings say so, and all else holds as well.
+pub fn check_code(result: &serde_json::Value, code: i32, hosts_doing: &[&str]) {
+    let warnings = result["warnings"].as_array().unwrap();
+    let is_hosts = |warning: &serde_json::Value| {
+        let id = warning["id"].as_str().unwrap();
+        ["accounting-open", "cpu-time-unclaimed"].contains(&id) || hosts_doing.contains(&id)
+    };
+    match result["valid"].as_bool() {
+        Some(true) => assert_eq!(code, 0, "{warnings:#?}"),
+        _ => assert!(code == 4 && warnings.iter().any(is_hosts), "{code}: {warnings:#?}"),
+    }
 }
 
 pub fn number(value: &serde_json::Value, pointer: &str) -> f64 {
