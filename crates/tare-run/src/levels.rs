@@ -36,8 +36,10 @@ const BLOCK_CONNECTIONS_MAX: u32 = 1024;
 pub(crate) const CALIBRATION: Duration = Duration::from_millis(500);
 /// One sample of that; a saturated CPU is hardly ever idle, so that it is enough there.
 const CALIBRATION_MIN: Duration = Duration::from_millis(250);
-/// Load on new connections before a trial, where there was a warm-up before.
+/// Load on connections that stay before an interleaved trial, where there was a warm-up before.
 pub(crate) const SETTLE: Duration = Duration::from_millis(100);
+/// The same on new connections, whose windows grow first.
+pub(crate) const SETTLE_NEW: Duration = Duration::from_millis(250);
 
 /// Before the first stage of a load whose rate changes: the observers start and idle periods are found out meanwhile.
 pub(crate) const LEAD_IN: Duration = Duration::from_secs(1);
@@ -176,7 +178,7 @@ pub(crate) fn level_s(level: &Level, in_blocks: bool) -> f64 {
 
 /// How long a trial takes, with the load before it; without what is found out before it, which only users without rights need.
 fn trial_s(level: &Level, in_blocks: bool) -> f64 {
-    let settle = if in_blocks { SETTLE } else { Duration::ZERO };
+    let settle = if in_blocks { SETTLE_NEW } else { Duration::ZERO };
     let before = if level.stage.is_some() { BETWEEN_STAGES } else { settle };
     level.trial_ns as f64 / 1e9 + before.as_secs_f64()
 }

@@ -127,7 +127,7 @@ static PAGE: Page = Page {
          looks like an idle thread from outside.",
     ],
     to_do: &[
-        "Do what the warnings say, mostly: run as root, or with CAP_SYS_PTRACE and CAP_PERFMON; use \
+        "Do what the warnings say, mostly: run as root, or with CAP_SYS_PTRACE, CAP_PERFMON and CAP_BPF; use \
          `--trace`.",
         "Look into the program: its block and mutex profiles (Go: net/http/pprof), `tare run \
          --stacks-off-cpu URL` and `tare flame --off-cpu`.",

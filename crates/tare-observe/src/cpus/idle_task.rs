@@ -8,20 +8,24 @@
 use super::btf::Types;
 use crate::observed::refused;
 use crate::scene::Scene;
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::OnceLock;
 use tare_model::Missing;
 use tare_sys::affinity;
-use tare_sys::bpf::{Assembler, Attached, Helper, PerCpu, R0, R1, R2, R3, R6, R7, R8, R9};
+use tare_sys::bpf::{Assembler, Attached, Helper, PerCpu, Program, R0, R1, R2, R3, R6, R7, R8, R9};
 use tare_sys::time::monotonic_ns;
 
 const TYPES: &str = "/sys/kernel/btf/vmlinux";
+/// The kernel hands over the numbers of these, in order.
+const POSSIBLE_CPUS: &str = "/sys/devices/system/cpu/possible";
 /// Arguments of the tracepoint: who gives the CPU away, and who gets it.
 const PREV: i16 = 8;
 const NEXT: i16 = 16;
 /// The numbers of a CPU: since when its idle task runs by the scheduler's clock (0: it does not), how long it ran before, when it last
 /// began (CLOCK_MONOTONIC), and how often it began.
 const WORDS: usize = 4;
+type Numbers = [u64; WORDS];
 const SINCE: i16 = 0;
 const RAN: i16 = 8;
 const AT: i16 = 16;
@@ -33,16 +37,17 @@ const ATTEMPTS: u32 = 4;
 static PLACES: OnceLock<Places> = OnceLock::new();
 
 pub(super) struct IdleTask {
-    places: Places,
+    numbers: PerCpu<WORDS>,
+    program: Program,
     cpus: Vec<u32>,
     /// `None` while nobody watches: it then costs nothing.
     watching: Option<Watching>,
 }
 
 struct Watching {
-    numbers: PerCpu<WORDS>,
-    /// CPUs that ran something else after the program was there: of others it may have missed the beginning of an idle period.
-    cpus: Vec<u32>,
+    /// CPUs that ran something else after the program was there: of others it may have missed the beginning of an idle period, until
+    /// they begin another one.
+    visited: BTreeSet<u32>,
     _attached: Attached,
 }
 
@@ -67,66 +72,76 @@ pub(super) struct Idled {
 impl IdleTask {
     /// Watches these CPUs from now on.
     pub(super) fn open(scene: &Scene, cpus: Vec<u32>) -> Result<IdleTask, Missing> {
+        let possible = scene.root.text(POSSIBLE_CPUS)?;
+        if !possible.starts_with('0') || possible.contains(',') {
+            return Err(Missing::new(
+                "the numbers of the CPUs have holes, so their idle tasks cannot be distinguished",
+            ));
+        }
         let places = match PLACES.get() {
             Some(places) if scene.root.is_live() => *places,
             _ => Places::read(scene)?,
         };
-        let watching = Some(Watching::begin(places, &cpus)?);
-        Ok(IdleTask { places, cpus, watching })
+        let numbers = PerCpu::new().map_err(|error| refusal(&error))?;
+        let program = Program::load(program(&numbers, places), places.tracepoint);
+        let program = program.map_err(|error| refusal(&error))?;
+        let mut idle_task = IdleTask { numbers, program, cpus, watching: None };
+        idle_task.set_active(true)?;
+        Ok(idle_task)
     }
 
     /// Ends the watching, or begins it anew.
-    pub(super) fn set_active(&mut self, active: bool) {
+    pub(super) fn set_active(&mut self, active: bool) -> Result<(), Missing> {
         self.watching = None;
         if active {
-            // It was permitted before; where it is not any more, nothing is read.
-            self.watching = Watching::begin(self.places, &self.cpus).ok();
+            self.numbers.clear().map_err(|error| refusal(&error))?;
+            let attached = self.program.attach().map_err(|error| refusal(&error))?;
+            self.watching = Some(Watching { visited: visit(&self.cpus)?, _attached: attached });
         }
+        Ok(())
     }
 
     /// What each CPU has since the watching began; nothing while nobody watches.
-    pub(super) fn read(&mut self) -> Vec<(u32, Idled)> {
-        self.watching.as_mut().and_then(|watching| watching.read().ok()).unwrap_or_default()
-    }
-}
-
-impl Watching {
-    fn begin(places: Places, cpus: &[u32]) -> Result<Watching, Missing> {
-        let numbers = PerCpu::new().map_err(|error| not_permitted(&error))?;
-        let attached = Attached::to_tracepoint(program(&numbers, places), places.tracepoint);
-        let attached = attached.map_err(|error| not_permitted(&error))?;
-        Ok(Watching { numbers, cpus: visit(cpus)?, _attached: attached })
-    }
-
-    fn read(&mut self) -> io::Result<Vec<(u32, Idled)>> {
-        let mut numbers = self.take()?;
+    pub(super) fn read(&mut self) -> Result<Vec<(u32, Idled)>, Missing> {
+        let Some(Watching { visited, .. }) = &self.watching else { return Ok(Vec::new()) };
+        let is_known =
+            |cpu: u32, numbers: &Numbers| visited.contains(&cpu) || numbers[PERIODS as usize / 8] > 0;
+        let mut take = || -> Result<Vec<(u32, Numbers)>, Missing> {
+            let numbers = self.numbers.read().map_err(|error| refused("the idle task's time", &error))?;
+            let of_cpu = |&cpu: &u32| Some((cpu, *numbers.get(cpu as usize)?));
+            Ok(self.cpus.iter().filter_map(of_cpu).collect())
+        };
+        // Each CPU is taken as it was read twice alike.
+        let mut numbers = take()?;
+        let mut changing: BTreeSet<u32> = self.cpus.iter().copied().collect();
         for _ in 0..ATTEMPTS {
-            let again = self.take()?;
-            if again == numbers {
+            let again = take()?;
+            for ((cpu, before), (_, after)) in numbers.iter_mut().zip(again) {
+                if changing.contains(cpu) && *before == after {
+                    changing.remove(cpu);
+                } else if changing.contains(cpu) {
+                    *before = after;
+                }
+            }
+            if changing.is_empty() {
                 break;
             }
-            numbers = again;
         }
         let now_ns = monotonic_ns();
-        Ok(numbers.iter().map(|(cpu, numbers)| (*cpu, idled(numbers, now_ns))).collect())
-    }
-
-    fn take(&mut self) -> io::Result<Vec<(u32, [u64; WORDS])>> {
-        let numbers = self.numbers.read()?;
-        let of_cpu = |&cpu: &u32| Some((cpu, *numbers.get(cpu as usize)?));
-        Ok(self.cpus.iter().filter_map(of_cpu).collect())
+        let known = numbers.iter().filter(|(cpu, numbers)| is_known(*cpu, numbers));
+        Ok(known.map(|(cpu, numbers)| (*cpu, idled(numbers, now_ns))).collect())
     }
 }
 
 /// Runs on each of the CPUs once; those where it was allowed.
-fn visit(cpus: &[u32]) -> Result<Vec<u32>, Missing> {
+fn visit(cpus: &[u32]) -> Result<BTreeSet<u32>, Missing> {
     let home = affinity::get(0).map_err(|error| refused("the affinity of tare", &error))?;
     let visited = cpus.iter().copied().filter(|cpu| affinity::set(0, &[*cpu]).is_ok()).collect();
     affinity::set(0, &home).map_err(|error| refused("the affinity of tare", &error))?;
     Ok(visited)
 }
 
-fn idled(&[since_ns, ran_ns, at_ns, periods]: &[u64; WORDS], now_ns: u64) -> Idled {
+fn idled(&[since_ns, ran_ns, at_ns, periods]: &Numbers, now_ns: u64) -> Idled {
     let open_ns = if since_ns > 0 { now_ns.saturating_sub(at_ns) } else { 0 };
     Idled { ran_ns: ran_ns.saturating_add(open_ns), periods }
 }
@@ -173,11 +188,14 @@ fn program(numbers: &PerCpu<WORDS>, places: Places) -> Assembler {
     program
 }
 
-fn not_permitted(error: &io::Error) -> Missing {
+fn refusal(error: &io::Error) -> Missing {
     match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => Missing::with_remedy(
+        Some(libc::EPERM) => Missing::with_remedy(
             "the idle task's time: a program at the scheduler's switches is not permitted",
-            "run tare as root or with CAP_BPF and CAP_PERFMON",
+            "run tare as root or with CAP_BPF and CAP_PERFMON (before Linux 5.11 also with ulimit -l unlimited)",
+        ),
+        Some(libc::EACCES | libc::EINVAL) => Missing::new(
+            "the idle task's time: this kernel does not accept the program at the scheduler's switches",
         ),
         Some(libc::ENOSYS) => Missing::new("the idle task's time: this kernel runs no programs (bpf)"),
         _ => refused("a program at the scheduler's switches", error),
@@ -193,6 +211,20 @@ mod tests {
         assert_eq!(idled(&[0, 70, 10, 3], 100), Idled { ran_ns: 70, periods: 3 });
         assert_eq!(idled(&[5, 70, 10, 3], 100), Idled { ran_ns: 160, periods: 3 });
         assert_eq!(idled(&[5, 70, 110, 3], 100), Idled { ran_ns: 70, periods: 3 });
+    }
+
+    #[test]
+    fn this_kernels_own_types_have_what_is_read() {
+        let Ok(bytes) = std::fs::read(TYPES) else { return };
+        let places = Places::find(&bytes).unwrap();
+        assert!(places.pid > 0 && places.charged > 0 && places.tracepoint > 0, "{places:?}");
+    }
+
+    #[test]
+    fn a_refusal_of_the_program_is_none_of_the_user() {
+        let remedy = |code| refusal(&io::Error::from_raw_os_error(code)).remedy;
+        assert!(remedy(libc::EPERM).contains("CAP_BPF"));
+        assert!(remedy(libc::EACCES).is_empty() && remedy(libc::EINVAL).is_empty());
     }
 
     #[test]

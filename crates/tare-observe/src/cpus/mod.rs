@@ -15,7 +15,7 @@ use crate::tape::{Reading, Tape};
 use calibrate::{Calibration, Cost};
 use idle_task::IdleTask;
 use parse::{CpuTimes, idle_task, parse_stat, run_ns};
-use sources::{COUNTERS, IDLE_TASK, RUN, STAT, Sources, TIMERS, counted, open_counters, open_timers, read};
+use sources::{COUNTERS, IDLE_TASK, RUN, STAT, Sources, TIMERS, open_counters, open_timers, read};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
@@ -51,7 +51,7 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
     };
     let run = cgroup::root_usage_per_cpu(&scene.root).and_then(|path| file(&path));
     let cpus = scene.busy_cpus();
-    let idle_task = IdleTask::open(scene, counted(&cpus).to_vec());
+    let idle_task = IdleTask::open(scene, cpus.clone());
     let sources = Sources {
         run: run.or_else(|missing| file("/proc/schedstat".as_ref()).map_err(|_| missing)),
         stat: file("/proc/stat".as_ref()),
@@ -107,13 +107,14 @@ impl Observer for Cpus {
         self.report_run(&online, observed);
         self.report_stat(&online, observed);
         self.report_counters(observed);
-        self.report_idle_task(observed);
+        self.report_idle_task(&scene.busy_cpus(), observed);
         self.report_idle_exit_cost(&scene.busy_cpus(), observed);
     }
 
     fn set_active(&mut self, active: bool) {
-        if let Ok(idle_task) = &mut self.sources.idle_task {
-            idle_task.set_active(active);
+        if let Ok(Err(reason)) = self.sources.idle_task.as_mut().map(|idle_task| idle_task.set_active(active))
+        {
+            self.sources.idle_task = Err(reason);
         }
         for counters in self.sources.counters.iter().flatten() {
             // A counter that cannot be stopped goes on counting: its cost stays, its value is right.
@@ -223,7 +224,7 @@ impl Cpus {
         }
     }
 
-    fn report_idle_task(&self, observed: &mut Observed) {
+    fn report_idle_task(&self, busy: &[u32], observed: &mut Observed) {
         if let Err(reason) = &self.sources.idle_task {
             return observed.absent(&cpus::IDLE_TASK_NS, None, reason.clone());
         }
@@ -235,6 +236,10 @@ impl Cpus {
                     samples.push(sample(value as f64));
                 }
             }
+        }
+        for &cpu in busy.iter().filter(|cpu| !by_cpu.contains_key(cpu)) {
+            let reason = "tare may not run on this CPU, and it was not idle yet; or nobody watched";
+            observed.absent(&cpus::IDLE_TASK_NS, Some(Subject::Cpu(cpu)), Missing::new(reason));
         }
         for (cpu, [ran, periods]) in by_cpu {
             observed.column(&cpus::IDLE_TASK_NS, Subject::Cpu(cpu), ran);

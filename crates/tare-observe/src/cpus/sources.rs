@@ -71,7 +71,11 @@ impl Sources {
 impl Sources {
     fn read_idle_task(&mut self, tape: &mut Tape) {
         let Ok(idle_task) = &mut self.idle_task else { return };
-        let (idled, at_ns) = (idle_task.read(), monotonic_ns());
+        let idled = match idle_task.read() {
+            Ok(idled) => idled,
+            Err(reason) => return self.idle_task = Err(reason),
+        };
+        let at_ns = monotonic_ns();
         let mut text = String::new();
         for (cpu, idled) in idled {
             // Writing to a string cannot fail.
@@ -109,11 +113,6 @@ pub(super) struct CpuCounters {
     pub(super) idle_exits: Option<Counter>,
 }
 
-/// The CPUs that are counted of these.
-pub(super) fn counted(cpus: &[u32]) -> &[u32] {
-    cpus.get(..COUNTED_CPUS_MAX).unwrap_or(cpus)
-}
-
 pub(super) fn open_counters(cpus: &[u32], with_idle_exits: bool) -> Result<Vec<CpuCounters>, Missing> {
     let switch = match with_idle_exits {
         true => Some(Tracepoint::find("sched", "sched_switch").map_err(|error| rights::tracefs(&error))?),
@@ -129,6 +128,6 @@ pub(super) fn open_counters(cpus: &[u32], with_idle_exits: bool) -> Result<Vec<C
         };
         Ok(CpuCounters { cpu, switches, idle_exits })
     };
-    let counters: std::io::Result<Vec<_>> = counted(cpus).iter().map(open).collect();
+    let counters: std::io::Result<Vec<_>> = cpus.iter().take(COUNTED_CPUS_MAX).map(open).collect();
     counters.map_err(|error| rights::perf("counting context switches", &error))
 }

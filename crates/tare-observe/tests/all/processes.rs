@@ -219,6 +219,12 @@ fn cpus_are_there_and_what_is_not_is_said() {
         assert!(observation.delta(metric, &cpu).value().is_some_and(|&value| value >= 0.0) || said);
     }
     assert!(!observation.why_absent(&cpus::IDLE_EXIT_COST_NS, &cpu).why.contains("was not observed"));
+    let is_root = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0;
+    if is_root && std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
+        let idle_task = observation.delta(&cpus::IDLE_TASK_NS, &cpu);
+        assert!(idle_task.value().is_some(), "{:?}", observation.why_absent(&cpus::IDLE_TASK_NS, &cpu));
+        assert!(observation.delta(&cpus::IDLE_EXITS, &cpu).value().is_some());
+    }
     let task_run = observation.delta(&cpus::TASK_RUN_NS, &cpu).value().copied();
     if let Some((task_run, &idle_task)) = task_run.zip(observation.delta(&cpus::IDLE_TASK_NS, &cpu).value()) {
         // The scheduler charges somebody with all of the time that was not stolen. Other CPUs' run is known in steps of a tick.

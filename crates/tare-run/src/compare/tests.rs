@@ -36,6 +36,7 @@ fn arm(cost_s: f64, errors: u64) -> Arm {
         (Figure::Net, 1.0 / cost_s),
         (Figure::CpuPerRequest, cost_s),
         (Figure::P50, 64.0 * cost_s),
+        (Figure::P90, 80.0 * cost_s),
         (Figure::P99, 100.0 * cost_s),
     ];
     Arm {

@@ -4,7 +4,7 @@ use super::drive::{Stand, live_rate, observe, sample_idle, start};
 use super::load::{Counted, Driven};
 use crate::error::LabError;
 use crate::generate::load_failed;
-use crate::levels::{SETTLE, calibration};
+use crate::levels::{SETTLE_NEW, calibration};
 use crate::running::Running;
 use crate::subjects::sut::Sut;
 use std::time::Duration;
@@ -35,10 +35,10 @@ impl Open {
         let observers = observe(stand.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
         let mut answered = 0;
         let is_cold = request.trials.warmup.at_most().is_zero();
-        // Who wants it cold gets no more load than the sample of idle periods takes.
+        // Who wants it cold gets no more load than a sample of idle periods takes, where that is needed.
         if !(first && is_cold) {
             let rate = |seconds| Some(live_rate(&generator, seconds, &mut answered));
-            running.wait(SETTLE, "warm-up", rate)?;
+            running.wait(SETTLE_NEW, "warm-up", rate)?;
         }
         // The first trial has none before it whose samples are near.
         if first && !is_cold {

@@ -166,7 +166,7 @@ fn what_is_wrong_is_one_line_that_says_where() {
         ),
         (
             "[[case]]\nname = \"a\"\nexpect = \"p98 up\"",
-            "plan.toml:3: 'p98 up': there is no figure 'p98' (hint: did you mean 'p99'?)",
+            "plan.toml:3: 'p98 up': there is no figure 'p98' (hint: did you mean 'p90'?)",
         ),
         (
             "load_cpus = \"0,9\"",

@@ -2,11 +2,16 @@
 
 use crate::error::LabError;
 use crate::process::{Started, alive};
+use std::time::{Duration, Instant};
 use tare_load::{LoadSpec, Route, Target};
 use tare_machine::namespaces::namespace;
 use tare_machine::{Root, procs};
 use tare_model::plan::{self, Transport};
 use tare_sys::process::{self, Signal};
+
+/// What was started may end so long after the server that it started, and is looked at so often.
+const PARENT_ENDS: Duration = Duration::from_millis(500);
+const POLL: Duration = Duration::from_millis(2);
 
 /// A SUT that can be loaded.
 pub struct Sut {
@@ -143,6 +148,11 @@ impl Drop for Sut {
 
 /// The error of a started server that has ended.
 pub(super) fn dead(started: &mut Started) -> LabError {
+    // The server may have a parent (a shell) that was started, and ends a moment after it.
+    let end = Instant::now() + PARENT_ENDS;
+    while !started.has_ended() && Instant::now() < end {
+        std::thread::sleep(POLL);
+    }
     let what = format!("died: {}", started.exit_description());
     LabError::Sut { what, last_output: started.output() }
 }

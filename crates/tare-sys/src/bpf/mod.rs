@@ -1,6 +1,6 @@
 //! Small programs that the kernel runs where a tracepoint is, and the numbers that they keep.
 //!
-//! A program is put together with an [`Assembler`], keeps its numbers in a [`PerCpu`], and runs for as long as its
+//! A [`Program`] is put together with an [`Assembler`], keeps its numbers in a [`PerCpu`], and runs for as long as its
 //! [`Attached`] lives: the kernel ends it with the process that holds it, however that ends.
 
 mod instruction;
@@ -12,6 +12,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 const MAP_CREATE: libc::c_int = 0;
 const MAP_LOOKUP_ELEM: libc::c_int = 1;
+const MAP_UPDATE_ELEM: libc::c_int = 2;
 const PROG_LOAD: libc::c_int = 5;
 const RAW_TRACEPOINT_OPEN: libc::c_int = 17;
 const MAP_TYPE_PERCPU_ARRAY: u32 = 6;
@@ -19,6 +20,8 @@ const PROG_TYPE_TRACING: u32 = 26;
 const TRACE_RAW_TP: u32 = 23;
 /// Most CPUs that a kernel has room for: the largest that `CONFIG_NR_CPUS` can be.
 const CPUS_MAX: usize = 8192;
+/// How often a program is offered to the kernel.
+const LOAD_ATTEMPTS: u32 = 5;
 /// What the kernel calls a map or a program, for whoever lists them (`bpftool prog`): 15 bytes at most.
 const NAME: [u8; 16] = *b"tare\0\0\0\0\0\0\0\0\0\0\0\0";
 /// Who reads the kernel's structs must be under a licence that goes with the kernel's: tare's instructions may be had under either.
@@ -38,10 +41,10 @@ struct MapCreate {
     name: [u8; 16],
 }
 
-/// For `BPF_MAP_LOOKUP_ELEM`.
+/// For `BPF_MAP_LOOKUP_ELEM` and `BPF_MAP_UPDATE_ELEM`.
 #[repr(C)]
 #[derive(Default)]
-struct MapLookup {
+struct MapElement {
     map_fd: u32,
     unused: u32,
     key: u64,
@@ -129,15 +132,28 @@ impl<const WORDS: usize> PerCpu<WORDS> {
     /// # Errors
     /// None that the kernel documents.
     pub fn read(&mut self) -> io::Result<&[[u64; WORDS]]> {
+        self.transfer(MAP_LOOKUP_ELEM)?;
+        Ok(&self.values)
+    }
+
+    /// Makes all of them 0 again. No program may be changing them.
+    ///
+    /// # Errors
+    /// None that the kernel documents.
+    pub fn clear(&mut self) -> io::Result<()> {
+        self.values.fill([0; WORDS]);
+        self.transfer(MAP_UPDATE_ELEM)
+    }
+
+    fn transfer(&mut self, command: libc::c_int) -> io::Result<()> {
         let key = 0u32;
-        let mut attr = MapLookup {
+        let mut attr = MapElement {
             map_fd: self.map.as_raw_fd() as u32,
             key: (&raw const key) as u64,
             value: self.values.as_mut_ptr() as u64,
-            ..MapLookup::default()
+            ..MapElement::default()
         };
-        bpf(MAP_LOOKUP_ELEM, &mut attr)?;
-        Ok(&self.values)
+        bpf(command, &mut attr).map(|_| ())
     }
 
     /// In a program: `r0 =` where this CPU's numbers lie, or on to `missing`. Uses the last 4 bytes of the stack.
@@ -147,20 +163,26 @@ impl<const WORDS: usize> PerCpu<WORDS> {
     }
 }
 
-/// A program that runs at a tracepoint until this is dropped.
+/// A program that the kernel has accepted.
+#[derive(Debug)]
+pub struct Program {
+    file: OwnedFd,
+}
+
+/// A program that runs at its tracepoint until this is dropped.
 #[derive(Debug)]
 pub struct Attached {
-    /// The link; the kernel keeps the program for it.
+    /// The link; the kernel runs the program for as long as it is open.
     _link: OwnedFd,
 }
 
-impl Attached {
-    /// Runs `program` wherever the kernel comes to a tracepoint: `tracepoint_type` is the type `btf_trace_NAME` of the kernel's own
-    /// type information. The program finds the tracepoint's arguments at r1, 8 bytes each, and may read what they point to.
+impl Program {
+    /// One for a tracepoint: `tracepoint_type` is the type `btf_trace_NAME` of the kernel's own type information. The program finds the
+    /// tracepoint's arguments at r1, 8 bytes each, and may read what they point to.
     ///
     /// # Errors
     /// `EPERM` without the rights (`CAP_BPF` and `CAP_PERFMON`), `EACCES` or `EINVAL` for a program that the kernel does not accept.
-    pub fn to_tracepoint(program: Assembler, tracepoint_type: u32) -> io::Result<Attached> {
+    pub fn load(program: Assembler, tracepoint_type: u32) -> io::Result<Program> {
         let instructions =
             program.finish().ok_or_else(|| io::Error::other("a program jumps to where nothing is"))?;
         let mut attr = ProgramLoad {
@@ -173,9 +195,23 @@ impl Attached {
             attach_btf_id: tracepoint_type,
             ..ProgramLoad::default()
         };
-        let program = opened(PROG_LOAD, &mut attr)?;
+        // A signal that comes meanwhile makes the kernel give up.
+        for _ in 1..LOAD_ATTEMPTS {
+            match opened(PROG_LOAD, &mut attr) {
+                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {}
+                outcome => return Ok(Program { file: outcome? }),
+            }
+        }
+        Ok(Program { file: opened(PROG_LOAD, &mut attr)? })
+    }
+
+    /// Runs it wherever the kernel comes to its tracepoint.
+    ///
+    /// # Errors
+    /// As [`Program::load`].
+    pub fn attach(&self) -> io::Result<Attached> {
         let mut attr =
-            RawTracepointOpen { program_fd: program.as_raw_fd() as u32, ..RawTracepointOpen::default() };
+            RawTracepointOpen { program_fd: self.file.as_raw_fd() as u32, ..RawTracepointOpen::default() };
         Ok(Attached { _link: opened(RAW_TRACEPOINT_OPEN, &mut attr)? })
     }
 }
@@ -189,6 +225,8 @@ mod tests {
     fn numbers_are_zero_until_a_program_changes_them() {
         let Some(mut numbers) = permitted(PerCpu::<2>::new()) else { return };
         assert!(numbers.read().unwrap().iter().all(|of_cpu| *of_cpu == [0, 0]));
+        numbers.clear().unwrap();
+        assert!(numbers.read().unwrap().iter().all(|of_cpu| *of_cpu == [0, 0]));
     }
 
     #[test]
@@ -198,11 +236,11 @@ mod tests {
         }
         let mut reads_nothing = Assembler::default();
         reads_nothing.load_u64(R0, R9, 0).exit();
-        assert!(Attached::to_tracepoint(reads_nothing, 1).is_err());
+        assert!(Program::load(reads_nothing, 1).is_err());
         let mut jumps_nowhere = Assembler::default();
         let nowhere = jumps_nowhere.label();
         jumps_nowhere.jump(nowhere).exit();
-        let error = Attached::to_tracepoint(jumps_nowhere, 1).unwrap_err();
+        let error = Program::load(jumps_nowhere, 1).unwrap_err();
         assert!(error.to_string().contains("jumps to where nothing is"), "{error}");
     }
 }

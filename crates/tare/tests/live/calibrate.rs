@@ -247,7 +247,8 @@ fn hosts_that_a_killed_calibration_left_are_gone_with_those_who_lived_there() {
     killed.wait().unwrap();
     let output = tare.run(&["recover"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
-    assert!(inside.iter().all(|pid| !alive(*pid)), "{inside:?}");
+    // One that had not executed yet ends with its parent, a moment later.
+    eventually("all of them are gone", || inside.iter().all(|pid| !alive(*pid)));
     let again = String::from_utf8(tare.run(&["recover"]).stdout).unwrap();
     assert_eq!(again, "nothing was left behind\n");
 }

@@ -91,20 +91,19 @@ fn a_server_that_was_put_into_a_group_is_out_of_it_after_an_end_and_after_a_kill
     let _alone = alone();
     let (server, tare) = (Server::embedded(), Tare::new());
     let group = group_of(server.pids[0]);
-    // A costly handler: the server is the bottleneck, in any interference.
+    // A costly handler: the server is the bottleneck. In half a second a host that takes the CPU away can be.
     let (url, pid) = (server.url("/spin?ns=200000"), server.pids[0].to_string());
     let spawn = || {
         let mut command = tare.command();
-        command
-            .args(arguments(&url, &pid, "500ms"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap()
+        command.args(arguments(&url, &pid, "2s")).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };
     let mut killed = spawn();
-    eventually("the server is in a group", || group_of(server.pids[0]) != group);
-    let made = PathBuf::from(group_of(server.pids[0]).rsplit_once(':').unwrap().1);
+    let mut made = PathBuf::new();
+    eventually("the server is in a group", || {
+        let now = group_of(server.pids[0]);
+        made = PathBuf::from(now.rsplit_once(':').unwrap().1);
+        now != group
+    });
     assert!(made.file_name().unwrap().to_string_lossy().starts_with("tare-"), "{made:?}");
     killed.kill().unwrap();
     killed.wait().unwrap();

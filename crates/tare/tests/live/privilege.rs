@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tare_model::Record;
+use tare_model::metric::Subject;
+use tare_model::metrics::cpus;
 
 /// `nobody`, everywhere.
 const ORDINARY: &str = "65534";
@@ -224,4 +226,27 @@ fn somebody_elses_server_is_measured_from_outside() {
     assert!(shown.contains("sut-unseen") && shown.contains("load generator"), "{shown}");
     let why = place.reported(&["why"]);
     assert!(why.contains("The load generator ran on"), "{why}");
+}
+
+/// Without the kernel's type information the idle task is not watched: then it is found out between windows what idle periods cost.
+#[test]
+fn where_the_idle_task_is_not_watched_idle_periods_are_sampled() {
+    let _alone = alone();
+    let place = Place::new();
+    let record = place.dir.path().join("sampled.tare");
+    let hide = "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", hide, "sh"]).arg(place.program());
+    command.args(["run", "-q", "--no-levels", "--trials", "1", "-d", "1s", "-w", "500ms", "-c", "1", "-o"]);
+    let output = command.arg(&record).env("TARE_STATE_DIR", place.dir.path().join("state")).output().unwrap();
+    // A busy machine can open the accounting.
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{}", String::from_utf8_lossy(&output.stderr));
+    let observation = &tare_store::read(&record).unwrap().trials[0].observation;
+    let cpu = Subject::Cpu(0);
+    let why = observation.why_absent(&cpus::IDLE_TASK_NS, &cpu).why;
+    assert!(why.contains("/sys/kernel/btf/vmlinux"), "{why}");
+    assert!(observation.delta(&cpus::IDLE_EXITS, &cpu).value().is_some());
+    let is_sampled = observation.column(&cpus::IDLE_EXIT_COST_NS, &cpu).is_some();
+    let why = observation.why_absent(&cpus::IDLE_EXIT_COST_NS, &cpu).why;
+    assert!(is_sampled || why.contains("hardly ever idle"), "{why}");
 }

@@ -33,7 +33,7 @@ fn trials_end_once_enough_is_known_or_time_is_up() {
     let took_s = begun.elapsed().as_secs_f64();
     assert_eq!(never["stopping"]["ended"], "budget", "{:#}", never["stopping"]);
     assert!(number(&never, "/stopping/reached") > 1e-5 && trials(&never) >= 8, "{:#}", never["stopping"]);
-    // Starting, the look at idle periods before the first trial, and ending are beside it; a host may hold up the last trial.
+    // Starting and ending are beside it; a host may hold up the last trial.
     assert!((6.0..16.0).contains(&number(&never, "/stopping/elapsed_s")) && took_s < 60.0, "{took_s}");
 }
 
