@@ -100,14 +100,13 @@ struct Seen {
 fn keep_asking(address: SocketAddr, answers: &AtomicU64) -> Seen {
     let mut seen = Seen::default();
     let mut stream = connect(address).unwrap();
-    let mut asked = Instant::now();
+    let mut answered = Instant::now();
     loop {
-        // Since the request before, which came to the server no later: who is held up between an answer and its reading is late as well.
-        let before = std::mem::replace(&mut asked, Instant::now());
         let sent = stream.write_all(REQUEST).map_err(|error| error.to_string());
-        let was_late = before.elapsed() > AT_REST;
+        let was_late = answered.elapsed() > AT_REST;
         match sent.and_then(|()| read_answer(&mut stream)) {
             Ok(stays) => {
+                answered = Instant::now();
                 seen.answers += 1;
                 answers.fetch_add(1, Ordering::Relaxed);
                 if !stays {

@@ -74,19 +74,17 @@ fn perf_shares(data: &Path, tids: &[u32]) -> (BTreeMap<String, f64>, u64) {
     (shares, samples)
 }
 
-/// Windows until both say the same. A host that holds timers up takes samples from either, and what is left piles up where interrupts
-/// are let in again: perf was seen to take 800 samples of 19,000, nearly half of them in a spin lock. Symbols that are named or
-/// unwound wrongly differ in every window.
+/// Windows until perf has sampled as often as it was asked to. On a host that holds its timers up it was seen to take 800 samples of
+/// 19,000, nearly half of them in a spin lock: that is no standard, whatever it says.
 const WINDOWS_MAX: usize = 3;
 
-/// Compares what tare and perf say of the largest symbols of a server.
+/// Compares what tare and perf say of the largest symbols of a server, in a window that perf has sampled.
 fn compare(name: &str, server: &Server) {
-    assert!((0..WINDOWS_MAX).any(|_| agree(name, server)), "{name}: no window in which tare and perf agree");
+    assert!((0..WINDOWS_MAX).any(|_| is_compared(name, server)), "{name}: perf took too few samples");
 }
 
-/// Samples a server under a steady load with tare and with perf, at the same time; false where perf took less than half as many, or
-/// their shares of the largest symbols differ.
-fn agree(name: &str, server: &Server) -> bool {
+/// Samples a server under a steady load with tare and with perf, at the same time; false where perf took less than half as many.
+fn is_compared(name: &str, server: &Server) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let threads = |pid: &u32| std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
     let tids = server.pids.iter().flat_map(threads).map(|task| task.file_name().to_str().unwrap().parse());
@@ -141,8 +139,8 @@ fn agree(name: &str, server: &Server) -> bool {
             apart.push(symbol);
         }
     }
-    println!("{name}, of {samples} samples: apart {apart:?}");
-    samples > 0 && apart.is_empty()
+    assert!(samples > 0 && apart.is_empty(), "{name}, of {samples} samples: {apart:?}");
+    true
 }
 
 #[test]

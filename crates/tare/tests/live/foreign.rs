@@ -134,7 +134,7 @@ fn pidstat_switches(pid: u32, reports: u32) -> (f64, std::ops::Range<u64>) {
         *rate += fields[4].parse::<f64>().unwrap() + fields[5].parse::<f64>().unwrap();
     }
     pidstat.wait().unwrap();
-    assert!(came.len() as u32 > reports / 2, "{} reports", came.len());
+    assert!(came.len() as u32 == reports + 1, "{} reports", came.len());
     let switched: f64 = came.windows(2).map(|pair| pair[1].1 * (pair[1].0 - pair[0].0) as f64).sum();
     let stretch = came[0].0..came[came.len() - 1].0;
     (switched / (stretch.end - stretch.start) as f64, stretch)

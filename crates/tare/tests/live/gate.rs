@@ -165,12 +165,12 @@ fn both_builds_are_measured_where_both_are_there() {
     let cost = effect(&gate, "cpu_per_request");
     assert!(cost["verdict"] == "slower" && number(cost, "/change/value") > 1.0, "{cost:#}");
     // Commands, by what is asked for where nothing is.
-    let commands = |new: &str, old: &str| {
-        tare.json(&["gate", "--command", new, "--against", old, "--budget", "10s", "--json", "-q"])
+    let commands = |new: &str| {
+        tare.json(&["gate", "--command", new, "--against", "sleep 0.02", "--budget", "5s", "--json", "-q"])
     };
-    let (gate, code) = commands("sleep 0.2", "sleep 0.02");
+    let (gate, code) = commands("sleep 0.06");
     assert_eq!((code, &gate["conditions"][0]["state"]), (1, &"proven".into()), "{gate:#}");
-    let (gate, code) = commands("sleep 0.002", "sleep 0.1");
+    let (gate, code) = commands("sleep 0.01");
     assert_eq!((code, &effect(&gate, "time")["verdict"]), (0, &"faster".into()), "{gate:#}");
 }
 

@@ -1,7 +1,7 @@
 //! What holds a real server back is named for what it is: nginx and the embedded server, disturbed in the ways
 //! that performance engineers meet.
 
-use crate::support::{Busy, Quota, Server, Tare, alone, check_code, number};
+use crate::support::{Busy, Quota, Server, Tare, alone, number};
 use serde_json::Value;
 
 /// Above this the accounting is open, and there is no verdict. What opens it by less is the host, which no test can keep away.
@@ -77,11 +77,18 @@ fn undisturbed(server: &Server, options: &[&str]) {
     let bottleneck = result["bottleneck"].as_str().unwrap();
     check(&result, bottleneck);
     assert!(!MADE_ON_PURPOSE.contains(&bottleneck), "{bottleneck}: {:#}", result["findings"]);
-    check_code(&result, code, &[]);
-    // Whichever of both is full: its CPU is. Others and the hypervisor may fill it too, which no test can keep away.
-    for (full, cpu) in [("server-cpu-bound", 0), ("load-generator-bound", 1)] {
-        let idle = number(&result, &format!("/accounting/cpus/{cpu}/idle"));
-        assert!(bottleneck != full || idle < 0.25, "{bottleneck}: {:#}", result["accounting"]["cpus"]);
+    assert_eq!((&result["valid"], code), (&true.into(), 0), "{:#}", result["warnings"]);
+    // Whichever of both is full, the busy figures say so; a generator may be held up by others on its CPU as well, which no test can keep away.
+    let held_up =
+        result.pointer("/accounting/load/losses_cpus/preempted").and_then(Value::as_f64).unwrap_or(0.0);
+    for (full, busy, cpu, held_up) in
+        [("server-cpu-bound", "sut", 0, 0.0), ("load-generator-bound", "load", 1, held_up)]
+    {
+        // What the hypervisor took of its CPU could not be run on.
+        let stolen = number(&result, &format!("/accounting/cpus/{cpu}/steal"));
+        let cpus = number(&result, &format!("/accounting/{busy}/busy_cpus")) + stolen;
+        let is_full = cpus + held_up > 0.85 || held_up > 0.3;
+        assert!(bottleneck != full || is_full, "{bottleneck}, {busy} {cpus}, held up {held_up}");
     }
 }
 
@@ -118,16 +125,10 @@ fn one_connection(server: &Server) {
 }
 
 fn low_rate(server: &Server) {
-    let (result, code) = measure(server, server.good_path, &[SHORT, &["--rate", "500"]].concat());
-    let gross = number(&result, "/gross/value");
-    assert!((425.0..510.0).contains(&gross), "{gross}");
-    // Whoever is held up over the end of a trial misses the schedule, and says so.
-    let warnings = result["warnings"].as_array().unwrap();
-    if warnings.iter().any(|warning| warning["id"] == "schedule-missed") {
-        assert_eq!((&result["valid"], code), (&false.into(), 4), "{warnings:#?}");
-        return;
-    }
+    let (result, _) = measure(server, server.good_path, &[SHORT, &["--rate", "500"]].concat());
     check(&result, "offered-load");
+    let gross = number(&result, "/gross/value");
+    assert!((gross - 500.0).abs() < 50.0, "{gross}");
     assert_eq!(result["gross_is"], "offered");
 }
 

@@ -19,16 +19,6 @@ pub fn warnings(result: &serde_json::Value) -> Vec<&str> {
     result["warnings"].as_array().unwrap().iter().map(|warning| warning["id"].as_str().unwrap()).collect()
 }
 
-/// A generator or a server that is held up over the last instant misses requests of a schedule, and then says so.
-fn check_kept(result: &serde_json::Value, code: i32) {
-    match result["rate_is"] == "offered" {
-        true => assert_eq!(code, 0, "{result:#}"),
-        false => assert!(code == 4 && warnings(result).contains(&"schedule-missed"), "{code}: {result:#}"),
-    }
-    let answered = number(result, "/requests/count") / number(result, "/scheduled");
-    assert!(answered > 0.5 && (answered > 0.98 || code == 4), "{result:#}");
-}
-
 #[test]
 fn a_closed_loop_in_the_words_of_wrk() {
     let _alone = alone();
@@ -89,16 +79,16 @@ fn each_stage_is_a_result_and_the_first_that_is_not_followed_shows_the_capacity(
     let (result, code) = load(&options, &url);
     assert_eq!(code, 0, "{result:#}");
     let stages = result["stages"].as_array().unwrap();
-    let is = |stage: usize, key: &str| stages[stage][key].as_bool().unwrap();
-    assert!(is(0, "followed") && is(0, "valid"), "{stages:#?}");
-    assert!([2, 3].iter().all(|&stage| !is(stage, "followed") && !is(stage, "valid")), "{stages:#?}");
-    // Where the generator was held up as the rate rose, it is the stage before that is not followed.
-    let missed = stages.iter().position(|stage| stage["followed"] == false).unwrap();
+    let of = |key: &str| stages.iter().map(|stage| stage[key].as_bool()).collect::<Vec<_>>();
+    assert_eq!(of("followed"), [Some(true), Some(true), Some(false), Some(false)], "{stages:#?}");
+    assert_eq!(of("valid"), [Some(true), Some(true), Some(false), Some(false)], "{stages:#?}");
     let followed = &result["followed"];
-    assert_eq!(followed["missed_hz"], stages[missed]["offered_hz"], "{followed:#}");
-    assert_eq!(followed["capacity_hz"], stages[missed]["rate_hz"], "{followed:#}");
-    assert!(number(followed, "/capacity_hz") <= 1050.0, "{followed:#}");
-    assert_eq!(followed["held_hz"], stages[missed - 1]["rate_hz"], "{followed:#}");
+    assert_eq!(followed["missed_hz"], stages[2]["offered_hz"], "{followed:#}");
+    assert_eq!(followed["capacity_hz"], stages[2]["rate_hz"], "{followed:#}");
+    assert_eq!(followed["held_hz"], stages[1]["rate_hz"], "{followed:#}");
+    assert!((number(followed, "/held_hz") - 100.0).abs() < 10.0, "{followed:#}");
+    let capacity_hz = number(followed, "/capacity_hz");
+    assert!((100.0..=1050.0).contains(&capacity_hz), "{followed:#}");
     let output = Tare::new().run(&[&["load", "-q"], options.as_slice(), &[&url]].concat());
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("not followed") && text.contains("that is its capacity"), "{text}");
@@ -113,10 +103,11 @@ fn the_result_is_counted_once_in_every_form() {
     let (hdr, series) = (file("x.hdr"), file("x.csv"));
     let url = server.url("/plaintext");
     let (result, code) = load(&["-c4", "-t1", "-R500", "-d2500ms", "--hdr", &hdr, "--series", &series], &url);
-    check_kept(&result, code);
+    assert_eq!(code, 0, "{result:#}");
     let count = number(&result, "/requests/count");
     assert_eq!(number(&result, "/statuses/2xx"), count);
     assert_eq!(number(&result, "/status_codes/200"), count);
+    assert_eq!(result["rate_is"], "offered");
     assert!(count + number(&result, "/in_flight") >= number(&result, "/scheduled") - 1.0, "{result:#}");
     // The log is read back by the library's own reader.
     let log = std::fs::read(&hdr).unwrap();
@@ -226,7 +217,7 @@ fn requests_of_a_schedule_are_sent_as_they_fall_due() {
         Tare::new().json(&["load", "-q", "--json", "-t2", "-c2", "-R20", "-n40", "-d60s", &url]);
     // The fortieth is due after 1.95 s; by one thread of the two it would be sent after 3.9.
     assert_eq!((number(&result, "/requests/count"), code), (40.0, 0), "{result:#}");
-    assert!(number(&result, "/rate_hz") > 14.0, "{result:#}");
+    assert!(number(&result, "/rate_hz") > 15.0, "{result:#}");
 }
 
 #[test]
@@ -241,8 +232,8 @@ fn http2_on_a_real_server() {
     assert_eq!((number(&result, "/requests/count"), code), (5000.0, 0), "{result:#}");
     assert_eq!((number(&result, "/statuses/2xx"), number(&result, "/in_flight")), (5000.0, 0.0));
     assert!(number(&result, "/latency_ns/p50") > 1000.0 && result["asked"]["http2"] == true);
-    let (result, code) = run(&["-R", "500", "-d1s"]);
-    check_kept(&result, code);
+    let (result, _) = run(&["-R", "500", "-d1s"]);
+    assert_eq!(result["rate_is"], "offered");
     assert!(number(&result, "/requests/count") + number(&result, "/in_flight") >= 499.0, "{result:#}");
     // 128 are what it allows.
     let (result, _) = run(&["--streams", "200", "-d1s"]);

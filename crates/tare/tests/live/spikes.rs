@@ -39,8 +39,6 @@ fn a_quota_in_bursts_is_named() {
     let spikes = &result["spikes"];
     let moved = spikes["moved"].as_array().unwrap();
     let throttled = |series: &Value| series["metric"].as_str().unwrap().starts_with("groups.throttled");
-    let (all, with_burst) = (number(spikes, "/spikes"), number(spikes, "/throttle_bursts/with_spike"));
-    assert!(all >= 3.0 && with_burst >= 3.0, "{spikes:#}");
-    // What makes less than half of them need not have moved with them.
-    assert!(with_burst < all / 2.0 || moved.iter().any(throttled), "{spikes:#}");
+    assert!(number(spikes, "/spikes") >= 3.0 && moved.iter().any(throttled), "{spikes:#}");
+    assert!(number(spikes, "/throttle_bursts/with_spike") >= 3.0, "{spikes:#}");
 }

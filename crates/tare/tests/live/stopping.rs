@@ -54,8 +54,7 @@ fn runs_of_a_program_end_once_enough_is_known_or_time_is_up() {
             (&"precise".into(), &"budget".into()),
             "{easy} {never}"
         );
-        // Held against what its own time had room for: a moment that is disturbed makes both go on.
-        assert!(number(easy, "/trials") < number(easy, "/planned"), "{easy}");
+        assert!(easy["trials"].as_u64() < never["trials"].as_u64(), "{easy} {never}");
         let elapsed_s = never["elapsed_s"].as_f64().unwrap();
         // They are interleaved in all of it, and a run is no longer begun that would end after it.
         assert!((1.2..6.0).contains(&elapsed_s) && never["budget_s"] == 3.0, "{never}");

@@ -400,19 +400,6 @@ pub fn threads_of<'a>(result: &'a serde_json::Value, role: &str) -> Vec<&'a serd
     threads.iter().filter(|thread| thread["role"] == role).collect()
 }
 
-/// What a host does may make a result not valid: then its exit code and its warnings say so, and all else holds as well.
-pub fn check_code(result: &serde_json::Value, code: i32, hosts_doing: &[&str]) {
-    let warnings = result["warnings"].as_array().unwrap();
-    let is_hosts = |warning: &serde_json::Value| {
-        let id = warning["id"].as_str().unwrap();
-        ["accounting-open", "cpu-time-unclaimed"].contains(&id) || hosts_doing.contains(&id)
-    };
-    match result["valid"].as_bool() {
-        Some(true) => assert_eq!(code, 0, "{warnings:#?}"),
-        _ => assert!(code == 4 && warnings.iter().any(is_hosts), "{code}: {warnings:#?}"),
-    }
-}
-
 pub fn number(value: &serde_json::Value, pointer: &str) -> f64 {
     value
         .pointer(pointer)
