@@ -393,6 +393,40 @@ fn what_the_idle_task_had_beyond_idle_time_is_interrupts_and_closes_the_accounti
 }
 
 #[test]
+fn what_the_idle_task_may_have_run_unseen_is_no_gap() {
+    let threads = vec![server(0.3, 0.0), generator(0.2, 0.0)];
+    // Idle for 0.65 of the time and in interrupts for 0.05, of which the program at the switches saw 0.6 together.
+    let scene = Scene { threads, hidden: 0.05, scheduled_hz: Some(100_000.0), ..Scene::default() };
+    let with_unseen = |share: f64| {
+        let mut record = asked(&scene);
+        for trial in &mut record.trials {
+            let columns = [(&cpus::IDLE_TASK_NS, 0.6), (&cpus::IDLE_TASK_UNSEEN_NS, share)];
+            let columns = columns.map(|(metric, share)| scene.column(metric, Subject::Cpu(0), 1e9 * share));
+            trial.observation.columns.extend(columns);
+        }
+        let accounting = explain(&record).accounting;
+        (accounting.residual_ratio.unwrap(), accounting.cpus[0].idle, accounting.cpus[0].irq_error)
+    };
+    let close = |one: f64, other: f64| assert!((one - other).abs() < 1e-3, "{one} is not {other}");
+    for (unseen, residual, idle, error) in [
+        (0.0, 0.1, 0.6, 0.0),
+        (0.04, 0.06, 0.64, 0.0),
+        (0.05, 0.05, 0.65, 0.0),
+        // Idle time is known, the rest within what was not seen.
+        (0.07, 0.03, 0.65, 0.02),
+        (0.08, 0.02, 0.65, 0.03),
+        // So much is to be seen whatever may be unseen.
+        (0.5, 0.02, 0.65, 0.45),
+        (2.0, 0.02, 0.65, 0.65),
+    ] {
+        let found = with_unseen(unseen);
+        close(found.0, residual);
+        close(found.1, idle);
+        close(found.2.unwrap_or(0.0), error);
+    }
+}
+
+#[test]
 fn a_schedule_that_was_missed_is_no_result() {
     let scene = |rate_hz| Scene { rate_hz, scheduled_hz: Some(100_000.0), ..Scene::default() };
     let missed = explain(&asked(&scene(90_000.0)));

@@ -148,7 +148,8 @@ pub struct CpuAccounting {
     /// Interrupts and idle-loop work that are in nobody's run.
     pub irq: f64,
     /// How well `irq` is predicted, either way (two standard deviations), where it could not be measured: what an idle period costs differs
-    /// between samples. A difference of the accounting within it, up to 0.03, is no residual. `None` where it was measured, where too few
+    /// between samples. Where it was measured: what may be lacking of `irq` and `idle`, since the kernel hid when a task gave the CPU away.
+    /// A difference of the accounting within it, up to 0.03, is no residual. `None` where it was measured without that, where too few
     /// samples tell, or interrupts are accounted apart.
     #[serde(default)]
     pub irq_error: Option<f64>,

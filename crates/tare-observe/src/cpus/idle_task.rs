@@ -4,6 +4,9 @@
 //! charged at that moment (`sched_entity.exec_start`), and one that gets it back is charged from that moment on. So the two
 //! together are what no other task is charged with, to the nanosecond, also where a task is charged from its wake-up on while its CPU
 //! still wakes up.
+//!
+//! A kernel may hide the switches of some tasks (those of a virtual machine's own agent, it was seen). Then it is unknown since when the
+//! idle task runs that such a task made way for; how long that was at most is kept apart.
 
 use super::btf::Types;
 use crate::observed::refused;
@@ -22,14 +25,17 @@ const POSSIBLE_CPUS: &str = "/sys/devices/system/cpu/possible";
 /// Arguments of the tracepoint: who gives the CPU away, and who gets it.
 const PREV: i16 = 8;
 const NEXT: i16 = 16;
-/// The numbers of a CPU: since when its idle task runs by the scheduler's clock (0: it does not), how long it ran before, when it last
-/// began (CLOCK_MONOTONIC), and how often it began.
-const WORDS: usize = 4;
+/// The numbers of a CPU, times by the scheduler's clock: since when its idle task runs (0: it does not, or its beginning was not seen), how
+/// long it ran before, how far CLOCK_MONOTONIC is ahead of that clock, how often it began, when another task last got the CPU back, and the
+/// time in which it began unseen.
+const WORDS: usize = 6;
 type Numbers = [u64; WORDS];
 const SINCE: i16 = 0;
 const RAN: i16 = 8;
-const AT: i16 = 16;
+const AHEAD: i16 = 16;
 const PERIODS: i16 = 24;
+const ENDED: i16 = 32;
+const UNSEEN: i16 = 40;
 /// A program may be in the middle of changing what is read.
 const ATTEMPTS: u32 = 4;
 
@@ -67,6 +73,10 @@ struct Places {
 pub(super) struct Idled {
     pub(super) ran_ns: u64,
     pub(super) periods: u64,
+    /// Time of the CPU in which its idle task began unseen: a bound of what `ran_ns` lacks.
+    pub(super) unseen_ns: u64,
+    /// What that grows by if the idle task runs now and began unseen.
+    pub(super) unseen_open_ns: u64,
 }
 
 impl IdleTask {
@@ -141,9 +151,15 @@ fn visit(cpus: &[u32]) -> Result<BTreeSet<u32>, Missing> {
     Ok(visited)
 }
 
-fn idled(&[since_ns, ran_ns, at_ns, periods]: &Numbers, now_ns: u64) -> Idled {
-    let open_ns = if since_ns > 0 { now_ns.saturating_sub(at_ns) } else { 0 };
-    Idled { ran_ns: ran_ns.saturating_add(open_ns), periods }
+fn idled(&[since_ns, ran_ns, ahead_ns, periods, ended_ns, unseen_ns]: &Numbers, now_ns: u64) -> Idled {
+    let up_to_now = |from_ns: u64| now_ns.wrapping_sub(ahead_ns).saturating_sub(from_ns);
+    let (open_ns, unseen_open_ns) = match (since_ns, ended_ns, periods) {
+        (1.., ..) => (up_to_now(since_ns), 0),
+        // Before a period was seen to begin, nothing is known of the two clocks.
+        (0, 1.., 1..) => (0, up_to_now(ended_ns)),
+        _ => (0, 0),
+    };
+    Idled { ran_ns: ran_ns.saturating_add(open_ns), periods, unseen_ns, unseen_open_ns }
 }
 
 impl Places {
@@ -169,7 +185,7 @@ impl Places {
 /// What runs at each switch. The idle task of every CPU has number 0.
 fn program(numbers: &PerCpu<WORDS>, places: Places) -> Assembler {
     let mut program = Assembler::default();
-    let (of_idle, ends, done) = (program.label(), program.label(), program.label());
+    let [of_idle, ends, unseen, done] = [(); 4].map(|()| program.label());
     program.load_u64(R6, R1, PREV).load_u64(R7, R1, NEXT);
     program.load_u32(R8, R6, places.pid).load_u32(R3, R7, places.pid);
     program.jump_if(R8, 0, of_idle).jump_unless(R3, 0, done);
@@ -177,13 +193,16 @@ fn program(numbers: &PerCpu<WORDS>, places: Places) -> Assembler {
     numbers.find(&mut program, done);
     program.copy(R9, R0).jump_if(R8, 0, ends);
     // It begins.
-    program.call(Helper::KtimeNs).store_u64(R9, AT, R0);
-    program.load_u64(R1, R6, places.charged).store_u64(R9, SINCE, R1);
+    program.call(Helper::KtimeNs).load_u64(R1, R6, places.charged).store_u64(R9, SINCE, R1);
+    program.subtract(R0, R1).store_u64(R9, AHEAD, R0);
     program.load_u64(R1, R9, PERIODS).add_value(R1, 1).store_u64(R9, PERIODS, R1).jump(done);
-    // It ends; where it began before there was a program, nothing is known of it.
-    program.place(ends).load_u64(R2, R9, SINCE).jump_if(R2, 0, done);
-    program.load_u64(R1, R7, places.charged).subtract(R1, R2);
-    program.load_u64(R2, R9, RAN).add(R2, R1).store_u64(R9, RAN, R2).set_u64(R9, SINCE, 0);
+    // It ends.
+    program.place(ends).load_u64(R1, R7, places.charged).load_u64(R3, R9, ENDED).store_u64(R9, ENDED, R1);
+    program.load_u64(R2, R9, SINCE).jump_if(R2, 0, unseen).subtract(R1, R2);
+    program.load_u64(R2, R9, RAN).add(R2, R1).store_u64(R9, RAN, R2).set_u64(R9, SINCE, 0).jump(done);
+    // It began unseen, after the end before; where there was none, it began before the program.
+    program.place(unseen).jump_if(R3, 0, done).subtract(R1, R3);
+    program.load_u64(R2, R9, UNSEEN).add(R2, R1).store_u64(R9, UNSEEN, R2);
     program.place(done).set(R0, 0).exit();
     program
 }
@@ -208,9 +227,20 @@ mod tests {
 
     #[test]
     fn an_open_period_counts_up_to_now() {
-        assert_eq!(idled(&[0, 70, 10, 3], 100), Idled { ran_ns: 70, periods: 3 });
-        assert_eq!(idled(&[5, 70, 10, 3], 100), Idled { ran_ns: 160, periods: 3 });
-        assert_eq!(idled(&[5, 70, 110, 3], 100), Idled { ran_ns: 70, periods: 3 });
+        let found = |ran_ns| Idled { ran_ns, periods: 3, unseen_ns: 4, unseen_open_ns: 0 };
+        // The clock that began 100 later was at 0 then.
+        assert_eq!(idled(&[50, 70, 100, 3, 40, 4], 240), found(160));
+        assert_eq!(idled(&[50, 70, 100, 3, 40, 4], 140), found(70));
+        assert_eq!(idled(&[50, 70, 100_u64.wrapping_neg(), 3, 40, 4], 40), found(160));
+    }
+
+    #[test]
+    fn a_period_that_began_unseen_may_be_open() {
+        let found = |unseen_open_ns| Idled { ran_ns: 70, periods: 3, unseen_ns: 4, unseen_open_ns };
+        assert_eq!(idled(&[0, 70, 100, 3, 40, 4], 240), found(100));
+        assert_eq!(idled(&[0, 70, 100, 3, 0, 4], 240), found(0));
+        let never_began = Idled { ran_ns: 0, periods: 0, unseen_ns: 0, unseen_open_ns: 0 };
+        assert_eq!(idled(&[0, 0, 0, 0, 40, 0], 240), never_began);
     }
 
     #[test]

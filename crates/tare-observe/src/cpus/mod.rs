@@ -228,12 +228,15 @@ impl Cpus {
         if let Err(reason) = &self.sources.idle_task {
             return observed.absent(&cpus::IDLE_TASK_NS, None, reason.clone());
         }
-        let mut by_cpu: BTreeMap<u32, [Vec<Sample>; 2]> = BTreeMap::new();
+        let mut by_cpu: BTreeMap<u32, [Vec<Sample>; 3]> = BTreeMap::new();
         for reading in self.readings(IDLE_TASK) {
-            for (cpu, values) in idle_task(reading.text()) {
-                let sample = |value| Sample { at_ns: reading.at_ns, value };
-                for (samples, value) in by_cpu.entry(cpu).or_default().iter_mut().zip(values) {
-                    samples.push(sample(value as f64));
+            for (cpu, idled) in idle_task(reading.text()) {
+                let columns = by_cpu.entry(cpu).or_default();
+                // What may be open at the begin is in the window's growth as soon as it turns out to have begun unseen.
+                let open_ns = if columns[0].is_empty() { 0 } else { idled.unseen_open_ns };
+                let values = [idled.ran_ns, idled.periods, idled.unseen_ns.saturating_add(open_ns)];
+                for (samples, value) in columns.iter_mut().zip(values) {
+                    samples.push(Sample { at_ns: reading.at_ns, value: value as f64 });
                 }
             }
         }
@@ -241,8 +244,9 @@ impl Cpus {
             let reason = "tare may not run on this CPU, and it was not idle yet; or nobody watched";
             observed.absent(&cpus::IDLE_TASK_NS, Some(Subject::Cpu(cpu)), Missing::new(reason));
         }
-        for (cpu, [ran, periods]) in by_cpu {
+        for (cpu, [ran, periods, unseen]) in by_cpu {
             observed.column(&cpus::IDLE_TASK_NS, Subject::Cpu(cpu), ran);
+            observed.column(&cpus::IDLE_TASK_UNSEEN_NS, Subject::Cpu(cpu), unseen);
             observed.column(&cpus::IDLE_EXITS, Subject::Cpu(cpu), periods);
         }
     }

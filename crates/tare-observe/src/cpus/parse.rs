@@ -1,5 +1,6 @@
 //! Numbers of each CPU, from the text of `/proc/stat` and of the files that count run.
 
+use super::idle_task::Idled;
 use crate::scene::USER_TICK_NS;
 use std::collections::BTreeMap;
 use tare_machine::cpu_times::{self, CpuTicks};
@@ -15,13 +16,14 @@ pub(super) fn run_ns(text: &str, cpu: u32) -> Option<u64> {
     lines.find_map(|mut fields| (fields.next()? == name).then(|| fields.nth(6)?.parse().ok())).flatten()
 }
 
-/// CPUs with the time and the periods of their idle tasks, one a line.
-pub(super) fn idle_task(text: &str) -> impl Iterator<Item = (u32, [u64; 2])> {
+/// CPUs with what was found of their idle tasks, one a line.
+pub(super) fn idle_task(text: &str) -> impl Iterator<Item = (u32, Idled)> {
     text.lines().filter_map(|line| {
         let mut fields = line.split_ascii_whitespace();
         let cpu = fields.next()?.parse().ok()?;
         let mut value = || fields.next()?.parse().ok();
-        Some((cpu, [value()?, value()?]))
+        let (ran_ns, periods) = (value()?, value()?);
+        Some((cpu, Idled { ran_ns, periods, unseen_ns: value()?, unseen_open_ns: value()? }))
     })
 }
 

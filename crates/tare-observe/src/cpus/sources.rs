@@ -1,6 +1,6 @@
 //! The files and counters of all CPUs, opened once.
 
-use super::idle_task::IdleTask;
+use super::idle_task::{IdleTask, Idled};
 use crate::observed::refused;
 use crate::rights;
 use crate::scene::Scene;
@@ -79,7 +79,8 @@ impl Sources {
         let mut text = String::new();
         for (cpu, idled) in idled {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{cpu} {} {}", idled.ran_ns, idled.periods);
+            let Idled { ran_ns, periods, unseen_ns, unseen_open_ns } = idled;
+            let _ = writeln!(text, "{cpu} {ran_ns} {periods} {unseen_ns} {unseen_open_ns}");
         }
         tape.keep(IDLE_TASK, at_ns, text.as_bytes());
     }

@@ -80,6 +80,10 @@ pub(super) fn balances(
         let ours_s = cpu.ran_s.sut + cpu.ran_s.load;
         if let Some(difference_s) = cpu.times.imbalance_s().filter(|_| ours_s > 0.0) {
             let (base_s, error_s) = (cpu.times.wall_s, cpu.times.idle_exits_error_s);
+            // What is lacking may be the idle task's where nobody could see it.
+            let unseen_s = cpu.times.idle_unseen_s.min(ERROR_MAX * base_s);
+            let difference_s =
+                if difference_s < 0.0 { (difference_s + unseen_s).min(0.0) } else { difference_s };
             let balance = Balance { difference_s, base_s, error_s, surplus_only: false };
             balances.insert(cpu_name(*number), balance);
         }

@@ -34,6 +34,8 @@ pub(crate) struct CpuTimes {
     /// How well that is predicted, either way: two standard deviations; 0 where it was measured, and where it is not known how well. Of several windows the errors
     /// are independent.
     pub idle_exits_error_s: f64,
+    /// What the idle task may have run beyond that, where a kernel hides that a task gave it the CPU.
+    pub idle_unseen_s: f64,
     pub modes: BusyModes,
 }
 
@@ -70,8 +72,13 @@ impl CpuTimes {
         let idle_exits = readings.growth(&cpus::IDLE_EXITS, &Subject::Cpu(cpu)).unwrap_or(0.0);
         // Where interrupts are accounted apart, what woke the CPU is among them.
         let predicted_s = |each_ns: f64| if interrupts_apart { 0.0 } else { idle_exits * each_ns / 1e9 };
+        let mut idle_unseen_s = 0.0;
         let (idle_s, idle_exits_s, idle_exits_error_s) = match (idle_task_s, idle_s) {
-            (Some(idle_task_s), Some(idle_s)) => {
+            (Some(seen_s), Some(idle_s)) => {
+                let most_s = seen_s + seconds(&cpus::IDLE_TASK_UNSEEN_NS).unwrap_or(0.0);
+                let idle_task_s = seen_s.max(idle_s.min(most_s));
+                // Idle time is counted also where the idle task's begin was not seen: there is no more unseen than that.
+                idle_unseen_s = (most_s - idle_task_s).min(idle_s);
                 // A task that was woken from another CPU is charged while its own still counts as idle.
                 let idle_s = idle_s.min(idle_task_s);
                 (Some(idle_s), idle_task_s - idle_s, 0.0)
@@ -87,6 +94,7 @@ impl CpuTimes {
             interrupts_s,
             idle_exits_s,
             idle_exits_error_s,
+            idle_unseen_s,
             modes: BusyModes::default(),
         };
         times.split_modes(seconds(&cpus::USER_NS), seconds(&cpus::SYSTEM_NS), seconds(&cpus::SOFTIRQ_NS));
@@ -136,6 +144,7 @@ impl CpuTimes {
         self.interrupts_s += other.interrupts_s;
         self.idle_exits_s += other.idle_exits_s;
         self.idle_exits_error_s = self.idle_exits_error_s.hypot(other.idle_exits_error_s);
+        self.idle_unseen_s += other.idle_unseen_s;
         self.modes.user_s += other.modes.user_s;
         self.modes.system_s += other.modes.system_s;
         self.modes.softirq_s += other.modes.softirq_s;

@@ -17,6 +17,7 @@ static LEFT_OUT: &[&Descriptor] = &[
     &cpus::USER_NS,
     &cpus::SYSTEM_NS,
     &cpus::IDLE_TASK_NS,
+    &cpus::IDLE_TASK_UNSEEN_NS,
     &cpus::IDLE_EXIT_COST_NS,
     &cpus::IDLE_EXITS_SAMPLED,
     &groups::QUOTA_NS,
