@@ -187,7 +187,7 @@ fn cpu_accounting(cpu: u32, accounting: &Cpu) -> CpuAccounting {
         throttled: share(accounting.throttled_s),
         steal: share(accounting.times.steal_s),
         irq: share(accounting.times.irq_s()),
-        irq_error: Some(accounting.times.idle_exits_error_s + accounting.times.idle_unseen_s)
+        irq_error: Some(accounting.times.idle_exits_error_s + accounting.times.idle_unseen.lacking_s)
             .filter(|error_s| *error_s > 0.0)
             .map(share),
         idle: share(accounting.free_s().unwrap_or(0.0)),

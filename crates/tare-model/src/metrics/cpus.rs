@@ -24,7 +24,7 @@ super::declare::descriptors! {
         "a BPF program at sched:sched_switch: sched_entity.exec_start of who gets the CPU, less that of who gave it away";
     IDLE_TASK_UNSEEN_NS = "cpus.idle_task_unseen_ns", Nanosecond, Counter,
         "Time of the CPU in which the idle task began unseen: cpus.idle_task_ns lacks so much at most.",
-        "as cpus.idle_task_ns: from one idle period's end to the next one's whose begin was not seen, or to now";
+        "as cpus.idle_task_ns: from one idle period's end to the next one's whose begin was not seen; of a CPU with such periods also up to now";
     IDLE_EXIT_COST_NS = "cpus.idle_exit_cost_ns", Nanosecond, Gauge,
         "Time around one idle period that is in no account, less what is in two; can be negative.",
         "found between windows under the same load: (wall - run - idle) / idle periods, read on the CPU itself";

@@ -75,7 +75,7 @@ pub(super) struct Idled {
     pub(super) periods: u64,
     /// Time of the CPU in which its idle task began unseen: a bound of what `ran_ns` lacks.
     pub(super) unseen_ns: u64,
-    /// What that grows by if the idle task runs now and began unseen.
+    /// What that grows by if the idle task runs now and began unseen; 0 where it never did.
     pub(super) unseen_open_ns: u64,
 }
 
@@ -155,8 +155,8 @@ fn idled(&[since_ns, ran_ns, ahead_ns, periods, ended_ns, unseen_ns]: &Numbers, 
     let up_to_now = |from_ns: u64| now_ns.wrapping_sub(ahead_ns).saturating_sub(from_ns);
     let (open_ns, unseen_open_ns) = match (since_ns, ended_ns, periods) {
         (1.., ..) => (up_to_now(since_ns), 0),
-        // Before a period was seen to begin, nothing is known of the two clocks.
-        (0, 1.., 1..) => (0, up_to_now(ended_ns)),
+        // Another task runs, unless this is a CPU where beginnings are hidden. Before one was seen, nothing is known of the two clocks.
+        (0, 1.., 1..) if unseen_ns > 0 => (0, up_to_now(ended_ns)),
         _ => (0, 0),
     };
     Idled { ran_ns: ran_ns.saturating_add(open_ns), periods, unseen_ns, unseen_open_ns }
@@ -239,6 +239,8 @@ mod tests {
         let found = |unseen_open_ns| Idled { ran_ns: 70, periods: 3, unseen_ns: 4, unseen_open_ns };
         assert_eq!(idled(&[0, 70, 100, 3, 40, 4], 240), found(100));
         assert_eq!(idled(&[0, 70, 100, 3, 0, 4], 240), found(0));
+        let of_a_kernel_that_hides_nothing = Idled { unseen_ns: 0, ..found(0) };
+        assert_eq!(idled(&[0, 70, 100, 3, 40, 0], 240), of_a_kernel_that_hides_nothing);
         let never_began = Idled { ran_ns: 0, periods: 0, unseen_ns: 0, unseen_open_ns: 0 };
         assert_eq!(idled(&[0, 0, 0, 0, 40, 0], 240), never_began);
     }

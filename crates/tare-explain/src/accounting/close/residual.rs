@@ -4,6 +4,7 @@
 use crate::accounting::attribute::cpus::Cpu;
 use crate::accounting::attribute::thread::Thread;
 use crate::accounting::raw::bounds::CHECKED_S_MIN;
+use crate::accounting::raw::cpus::Unseen;
 use crate::accounting::raw::ratio::ratio;
 use crate::accounting::raw::readings::Readings;
 use std::collections::BTreeMap;
@@ -33,6 +34,8 @@ pub(crate) struct Balance {
     base_s: f64,
     /// How well the difference is known, either way; sums over windows are of independent errors.
     error_s: f64,
+    /// What may be lacking or too much beside the error; of several windows it goes one way in all of them.
+    unseen: Unseen,
     /// Only a surplus is a gap: a thread whose sleep is not measured may sleep, but not do more than the window holds.
     surplus_only: bool,
 }
@@ -40,7 +43,8 @@ pub(crate) struct Balance {
 impl Balance {
     /// How far apart the two sides are beyond the error, as a share.
     pub fn ratio(&self) -> f64 {
-        let open_s = self.gap_s() - self.error_s.min(ERROR_MAX * self.base_s);
+        let unseen_s = if self.difference_s < 0.0 { self.unseen.lacking_s } else { self.unseen.assumed_s };
+        let open_s = self.gap_s() - (self.error_s + unseen_s).min(ERROR_MAX * self.base_s);
         ratio(open_s.max(0.0), self.base_s)
     }
 
@@ -58,6 +62,7 @@ impl Balance {
         self.difference_s += other.difference_s;
         self.base_s += other.base_s;
         self.error_s = self.error_s.hypot(other.error_s);
+        self.unseen.absorb(other.unseen);
         self.surplus_only |= other.surplus_only;
     }
 }
@@ -80,11 +85,8 @@ pub(super) fn balances(
         let ours_s = cpu.ran_s.sut + cpu.ran_s.load;
         if let Some(difference_s) = cpu.times.imbalance_s().filter(|_| ours_s > 0.0) {
             let (base_s, error_s) = (cpu.times.wall_s, cpu.times.idle_exits_error_s);
-            // What is lacking may be the idle task's where nobody could see it.
-            let unseen_s = cpu.times.idle_unseen_s.min(ERROR_MAX * base_s);
-            let difference_s =
-                if difference_s < 0.0 { (difference_s + unseen_s).min(0.0) } else { difference_s };
-            let balance = Balance { difference_s, base_s, error_s, surplus_only: false };
+            let unseen = cpu.times.idle_unseen;
+            let balance = Balance { difference_s, base_s, error_s, unseen, surplus_only: false };
             balances.insert(cpu_name(*number), balance);
         }
     }
@@ -97,12 +99,14 @@ pub(super) fn balances(
                 difference_s: thread.gap_s(),
                 base_s: thread.wall_s,
                 error_s: 0.0,
+                unseen: Unseen::default(),
                 surplus_only: false,
             },
             None => Balance {
                 difference_s: thread.run_s + queue_s - thread.wall_s,
                 base_s: thread.wall_s,
                 error_s: 0.0,
+                unseen: Unseen::default(),
                 surplus_only: true,
             },
         };
@@ -122,7 +126,8 @@ fn group_balance(readings: &Readings, threads: &[Thread]) -> Option<Balance> {
     let run_s: f64 =
         threads.iter().filter(|thread| thread.id.role == Role::Sut).map(|thread| thread.run_s).sum();
     let base_s = usage_s.max(FLOOR_CPUS * readings.wall_s());
-    Some(Balance { difference_s: run_s - usage_s, base_s, error_s: 0.0, surplus_only: false })
+    let unseen = Unseen::default();
+    Some(Balance { difference_s: run_s - usage_s, base_s, error_s: 0.0, unseen, surplus_only: false })
 }
 
 #[cfg(test)]
@@ -130,7 +135,7 @@ mod tests {
     use super::*;
 
     fn balance(difference_s: f64, error_s: f64) -> Balance {
-        Balance { difference_s, base_s: 2.0, error_s, surplus_only: false }
+        Balance { difference_s, base_s: 2.0, error_s, unseen: Unseen::default(), surplus_only: false }
     }
 
     #[test]
@@ -149,6 +154,24 @@ mod tests {
     #[test]
     fn a_wide_error_excuses_three_hundredths() {
         assert!((balance(0.2, 1.0).ratio() - (0.1 - ERROR_MAX)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_was_not_seen_excuses_one_way_and_is_seen_where_the_whole_gap_is_asked_for() {
+        let unseen = Unseen { lacking_s: 0.04, assumed_s: 0.01 };
+        let found = |difference_s: f64| Balance { unseen, ..balance(difference_s, 0.0) };
+        for (difference_s, open) in [(-0.04, 0.0), (-0.05, 0.005), (0.01, 0.0), (0.05, 0.02)] {
+            assert!((found(difference_s).ratio() - open).abs() < 1e-12, "{difference_s}");
+            assert_eq!(found(difference_s).gap_s(), difference_s.abs());
+        }
+        // Noise of the edges cancels before anything is excused, and no sum excuses more than one window.
+        let sum_of = |differences_s: [f64; 4]| {
+            let mut sum = Balance::default();
+            differences_s.iter().for_each(|difference_s| sum.absorb(&found(*difference_s)));
+            sum.ratio()
+        };
+        assert_eq!(sum_of([0.04, -0.04, 0.04, -0.04]), 0.0);
+        assert!((sum_of([-0.1; 4]) - 0.03).abs() < 1e-12);
     }
 
     #[test]

@@ -16,6 +16,22 @@ pub(crate) struct BusyModes {
     pub softirq_s: f64,
 }
 
+/// How far the idle task's time is not known, in seconds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Unseen {
+    /// It may have run for so much more.
+    pub lacking_s: f64,
+    /// So much of it is there because the CPU counts as idle then; a task may have been charged with it too.
+    pub assumed_s: f64,
+}
+
+impl Unseen {
+    pub fn absorb(&mut self, other: Unseen) {
+        self.lacking_s += other.lacking_s;
+        self.assumed_s += other.assumed_s;
+    }
+}
+
 /// The times of one CPU, in seconds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CpuTimes {
@@ -34,8 +50,8 @@ pub(crate) struct CpuTimes {
     /// How well that is predicted, either way: two standard deviations; 0 where it was measured, and where it is not known how well. Of several windows the errors
     /// are independent.
     pub idle_exits_error_s: f64,
-    /// What the idle task may have run beyond that, where a kernel hides that a task gave it the CPU.
-    pub idle_unseen_s: f64,
+    /// Where a kernel hides that a task gave the CPU to the idle task.
+    pub idle_unseen: Unseen,
     pub modes: BusyModes,
 }
 
@@ -72,13 +88,14 @@ impl CpuTimes {
         let idle_exits = readings.growth(&cpus::IDLE_EXITS, &Subject::Cpu(cpu)).unwrap_or(0.0);
         // Where interrupts are accounted apart, what woke the CPU is among them.
         let predicted_s = |each_ns: f64| if interrupts_apart { 0.0 } else { idle_exits * each_ns / 1e9 };
-        let mut idle_unseen_s = 0.0;
+        let mut idle_unseen = Unseen::default();
         let (idle_s, idle_exits_s, idle_exits_error_s) = match (idle_task_s, idle_s) {
             (Some(seen_s), Some(idle_s)) => {
                 let most_s = seen_s + seconds(&cpus::IDLE_TASK_UNSEEN_NS).unwrap_or(0.0);
                 let idle_task_s = seen_s.max(idle_s.min(most_s));
-                // Idle time is counted also where the idle task's begin was not seen: there is no more unseen than that.
-                idle_unseen_s = (most_s - idle_task_s).min(idle_s);
+                // A CPU that was hardly idle lacks hardly anything: what lies between two idle periods is mostly run of others.
+                idle_unseen =
+                    Unseen { lacking_s: (most_s - idle_task_s).min(idle_s), assumed_s: idle_task_s - seen_s };
                 // A task that was woken from another CPU is charged while its own still counts as idle.
                 let idle_s = idle_s.min(idle_task_s);
                 (Some(idle_s), idle_task_s - idle_s, 0.0)
@@ -94,7 +111,7 @@ impl CpuTimes {
             interrupts_s,
             idle_exits_s,
             idle_exits_error_s,
-            idle_unseen_s,
+            idle_unseen,
             modes: BusyModes::default(),
         };
         times.split_modes(seconds(&cpus::USER_NS), seconds(&cpus::SYSTEM_NS), seconds(&cpus::SOFTIRQ_NS));
@@ -144,7 +161,7 @@ impl CpuTimes {
         self.interrupts_s += other.interrupts_s;
         self.idle_exits_s += other.idle_exits_s;
         self.idle_exits_error_s = self.idle_exits_error_s.hypot(other.idle_exits_error_s);
-        self.idle_unseen_s += other.idle_unseen_s;
+        self.idle_unseen.absorb(other.idle_unseen);
         self.modes.user_s += other.modes.user_s;
         self.modes.system_s += other.modes.system_s;
         self.modes.softirq_s += other.modes.softirq_s;
