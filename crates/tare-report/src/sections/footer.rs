@@ -44,7 +44,7 @@ fn accounting(source: &Source) -> String {
     if let Some((error, cpu)) =
         errors.filter(|(error, _)| *error > IRQ_ERROR_SAID).max_by(|one, other| one.0.total_cmp(&other.0))
     {
-        reported.push(format!("interrupts of CPU {cpu} known to ±{} of its time", percent(error)));
+        reported.push(format!("interrupts of CPU {cpu} known to within {} of its time", percent(error)));
     }
     if let Reading::Measured(accounting) = &outcome.accounting.regime.cpu_accounting {
         let inside = match outcome.accounting.regime.irq_time_accounting {

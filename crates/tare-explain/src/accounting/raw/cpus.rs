@@ -88,19 +88,13 @@ impl CpuTimes {
         let idle_exits = readings.growth(&cpus::IDLE_EXITS, &Subject::Cpu(cpu)).unwrap_or(0.0);
         // Where interrupts are accounted apart, what woke the CPU is among them.
         let predicted_s = |each_ns: f64| if interrupts_apart { 0.0 } else { idle_exits * each_ns / 1e9 };
-        let mut idle_unseen = Unseen::default();
-        let (idle_s, idle_exits_s, idle_exits_error_s) = match (idle_task_s, idle_s) {
-            (Some(seen_s), Some(idle_s)) => {
-                let most_s = seen_s + seconds(&cpus::IDLE_TASK_UNSEEN_NS).unwrap_or(0.0);
-                let idle_task_s = seen_s.max(idle_s.min(most_s));
-                // A CPU that was hardly idle lacks hardly anything: what lies between two idle periods is mostly run of others.
-                idle_unseen =
-                    Unseen { lacking_s: (most_s - idle_task_s).min(idle_s), assumed_s: idle_task_s - seen_s };
-                // A task that was woken from another CPU is charged while its own still counts as idle.
-                let idle_s = idle_s.min(idle_task_s);
-                (Some(idle_s), idle_task_s - idle_s, 0.0)
+        let (idle_s, idle_exits_s, idle_exits_error_s, idle_unseen) = match (idle_task_s, idle_s) {
+            (Some(idle_task_s), Some(idle_s)) => {
+                let unseen_s = seconds(&cpus::IDLE_TASK_UNSEEN_NS).unwrap_or(0.0);
+                let (idle_s, idle_exits_s, idle_unseen) = of_idle_task(idle_task_s, unseen_s, idle_s);
+                (Some(idle_s), idle_exits_s, 0.0, idle_unseen)
             }
-            _ => (idle_s, predicted_s(cost.each_ns), predicted_s(cost.error_ns)),
+            _ => (idle_s, predicted_s(cost.each_ns), predicted_s(cost.error_ns), Unseen::default()),
         };
         let mut times = CpuTimes {
             wall_s: readings.wall_s(),
@@ -166,4 +160,16 @@ impl CpuTimes {
         self.modes.system_s += other.modes.system_s;
         self.modes.softirq_s += other.modes.softirq_s;
     }
+}
+
+/// Idle time, and what the idle task had beyond it, of the time that the idle task was seen to run and may have run unseen, and of the
+/// time that counts as idle.
+fn of_idle_task(seen_s: f64, unseen_s: f64, idle_s: f64) -> (f64, f64, Unseen) {
+    let most_s = seen_s + unseen_s;
+    let idle_task_s = seen_s.max(idle_s.min(most_s));
+    // A CPU that was hardly idle lacks hardly anything: what lies between two idle periods is mostly run of others.
+    let lacking_s = (most_s - idle_task_s).min(idle_s);
+    // A task that was woken from another CPU is charged while its own still counts as idle.
+    let idle_s = idle_s.min(idle_task_s);
+    (idle_s, idle_task_s - idle_s, Unseen { lacking_s, assumed_s: idle_task_s - seen_s })
 }
