@@ -12,6 +12,7 @@ mod blocks;
 pub mod calibrate;
 pub mod compare;
 mod confirm;
+mod decisions;
 mod driven;
 mod duration;
 mod enough;

@@ -4,6 +4,7 @@
 
 mod cli;
 mod commands;
+mod decisions;
 mod failure;
 mod progress;
 mod terminal;
@@ -18,6 +19,9 @@ fn main() -> ExitCode {
         Err(error) => return failure::usage(&error),
     };
     let style = terminal::style(cli.color);
+    if let Err(failure) = decisions::print(cli.verbose) {
+        return failure.print();
+    }
     // What a killed tare left turned would be measured with the rest. (`run` and `tune` do it by themselves.)
     if matches!(cli.command, Command::Load(_) | Command::Doctor(_)) {
         commands::recover::first();

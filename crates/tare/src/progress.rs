@@ -15,11 +15,16 @@ const DONE_EVERY: Duration = Duration::from_millis(500);
 pub fn display(quiet: bool) -> Box<dyn Progress> {
     if quiet {
         Box::new(Silent)
-    } else if std::io::stderr().is_terminal() {
+    } else if std::io::stderr().is_terminal() && !prints_decisions() {
         Box::new(Bar(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))))
     } else {
         Box::new(Lines { last_live: Instant::now(), last_done: None, phase: None })
     }
+}
+
+/// A bar would be drawn over their lines.
+fn prints_decisions() -> bool {
+    tracing::level_filters::LevelFilter::current() != tracing::level_filters::LevelFilter::OFF
 }
 
 struct Bar(ProgressBar);

@@ -6,6 +6,7 @@ mod draft;
 pub(crate) mod hypotheses;
 mod input;
 mod rank;
+mod reasons;
 pub(crate) mod signs;
 
 mod blocked_on_disk;
@@ -110,10 +111,14 @@ pub(crate) struct Verdict {
 /// Names the bottleneck: the claim with the first rank, and there the largest share. Where the time accounting is open, what is judged by
 /// it has no name.
 pub(crate) fn decide(accounting: &Accounting, open: bool) -> Verdict {
-    let claims =
-        in_scope(accounting).filter_map(|bottleneck| Some((bottleneck, (bottleneck.holds)(accounting)?)));
-    match claims.max_by(|a, b| a.1.order(&b.1)) {
+    let claims: Vec<_> =
+        in_scope(accounting).map(|bottleneck| (bottleneck, (bottleneck.holds)(accounting))).collect();
+    let claimed = claims.iter().filter_map(|(bottleneck, claim)| Some((*bottleneck, (*claim)?)));
+    let first = claimed.max_by(|a, b| a.1.order(&b.1));
+    reasons::report(accounting, &claims, first);
+    match first {
         Some((bottleneck, claim)) if open && claim.by_time => {
+            reasons::report_open(bottleneck.cause);
             Verdict { cause: Cause::Unknown, gross_is: bottleneck.gross_is }
         }
         Some((bottleneck, _)) => Verdict { cause: bottleneck.cause, gross_is: bottleneck.gross_is },

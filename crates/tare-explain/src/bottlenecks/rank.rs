@@ -59,6 +59,38 @@ pub(crate) enum Rank {
     NothingNamed,
 }
 
+impl Rank {
+    /// What a claim of this rank says, for who wants to know why another counted more.
+    pub fn says(self) -> &'static str {
+        match self {
+            Rank::FailureExplained => "requests failed, and why is known",
+            Rank::Failure => "requests failed",
+            Rank::NothingMeasured => "nothing was measured",
+            Rank::RateReached => "the rate that was asked for was reached",
+            Rank::AcksHeldBack => "most of the requests' time was a wait for acknowledgements",
+            Rank::TakenByOthers => "others took CPU time from the program",
+            Rank::MemoryReclaimed => "the kernel took memory back",
+            Rank::OthersPackets => "the kernel handled packets of others",
+            Rank::CalledIsFull => "a program that the server calls is full",
+            Rank::FullOfOneWork => "the server is full of one kind of work",
+            Rank::LimitFull => "as many threads run as can at once",
+            Rank::ServerFull => "the server is full",
+            Rank::OwnWaits => "the program waits for reasons of its own",
+            Rank::GeneratorFull => "the generator is full, and the server is not",
+            Rank::OneThreadFull => "one thread of the server is full",
+            Rank::FullTogether => "the CPUs that both sides use are full",
+            Rank::WaitsForCalled => "most requests wait for a program that the server calls",
+            Rank::OnTheWay => "requests spend their time on the way",
+            Rank::Parked => "the runtime put threads to sleep",
+            Rank::QueueFull => "new connections find no room",
+            Rank::FewInFlight => "more requests in flight would bring more",
+            Rank::FullerSide => "of two sides that are nearly full it is the fuller one",
+            Rank::ProgramTime => "this is what the program did with its time",
+            Rank::NothingNamed => "nothing else is known",
+        }
+    }
+}
+
 /// A bottleneck's claim to be the one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim {

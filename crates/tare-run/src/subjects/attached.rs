@@ -17,6 +17,10 @@ impl Subject for Attached {
         matches!(resolved.request.sut, SutRequest::Pid(_))
     }
 
+    fn why(&self) -> &'static str {
+        "--sut-pid names it, with all that descends from it"
+    }
+
     fn open(&self, resolved: &Resolved, running: &mut Running<'_>) -> Result<Sut, LabError> {
         let SutRequest::Pid(pid) = resolved.request.sut else {
             return Err(LabError::usage("no process is named", "give --sut-pid PID"));

@@ -2,6 +2,7 @@
 
 use super::subject::Subject;
 use super::sut::Sut;
+use crate::decisions;
 use crate::error::LabError;
 use crate::plan::Resolved;
 use crate::process::descendants;
@@ -20,6 +21,10 @@ pub(super) struct Connected;
 impl Subject for Connected {
     fn is_asked(&self, resolved: &Resolved) -> bool {
         resolved.request.sut == SutRequest::Find && resolved.by_connections
+    }
+
+    fn why(&self) -> &'static str {
+        "it has the other ends of the connections of the load generator"
     }
 
     /// Nobody, until the generator has connections: see [`met`].
@@ -59,6 +64,7 @@ pub(crate) fn met(sut: &mut Sut, peers: &[Peer], running: &mut Running<'_>) -> R
         pids.dedup();
         sut.pids = pids.clone();
         sut.kind = plan::Sut::Attached { pids };
+        decisions::sut(sut, Connected.why());
     }
     let others: Vec<Peer> =
         peers.iter().filter(|peer| !of_sut.iter().any(|own| own.at == peer.at)).cloned().collect();

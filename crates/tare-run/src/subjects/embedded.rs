@@ -24,6 +24,10 @@ impl Subject for Embedded {
         resolved.request.sut == SutRequest::Embedded
     }
 
+    fn why(&self) -> &'static str {
+        "no server was named, so it is the built-in one"
+    }
+
     fn open(&self, resolved: &Resolved, running: &mut Running<'_>) -> Result<Sut, LabError> {
         let cpus = place::started_on(&resolved.request, &running.topology)?;
         running.progress.show(Event::Step("starting the built-in server".into()));

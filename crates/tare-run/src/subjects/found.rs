@@ -20,6 +20,10 @@ impl Subject for Found {
         resolved.request.sut == SutRequest::Find && !resolved.by_connections
     }
 
+    fn why(&self) -> &'static str {
+        "it has the socket at which the load's first request was answered"
+    }
+
     fn open(&self, resolved: &Resolved, running: &mut Running<'_>) -> Result<Sut, LabError> {
         let sut = find(&resolved.request.traffic, running.interrupt)?;
         if let plan::Sut::Unseen { why } = &sut.kind {

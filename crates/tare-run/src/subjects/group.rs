@@ -19,6 +19,10 @@ impl Subject for Group {
         matches!(resolved.request.sut, SutRequest::Group(_))
     }
 
+    fn why(&self) -> &'static str {
+        "--sut-group names its control group"
+    }
+
     fn open(&self, resolved: &Resolved, running: &mut Running<'_>) -> Result<Sut, LabError> {
         let SutRequest::Group(group) = &resolved.request.sut else {
             return Err(LabError::usage("no control group is named", "give --sut-group GROUP"));

@@ -33,6 +33,10 @@ impl Subject for Command {
         matches!(resolved.request.sut, SutRequest::Start(_))
     }
 
+    fn why(&self) -> &'static str {
+        "--sut started it, with all that it started"
+    }
+
     fn open(&self, resolved: &Resolved, running: &mut Running<'_>) -> Result<Sut, LabError> {
         let SutRequest::Start(command) = &resolved.request.sut else {
             return Err(LabError::usage("no command is given", "give --sut 'COMMAND'"));

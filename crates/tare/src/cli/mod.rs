@@ -52,6 +52,10 @@ pub struct Cli {
     /// When to use colours.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = false)]
     pub color: ColorChoice,
+    /// Print how the result is reached: who is measured and why, who runs where, which causes hold; twice: what every rule saw, and
+    /// what could not be read. TARE_LOG=TOPIC=LEVEL chooses: sut, placement, rules, readings; info, debug.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
 }
 
 /// When to use colours.

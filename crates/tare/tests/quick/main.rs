@@ -1,6 +1,7 @@
 //! The command line without load: what it says of made-up machines and files. And the rules of this house.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic, and says why")]
 
+mod decisions;
 mod doctor;
 mod house;
 mod schema;

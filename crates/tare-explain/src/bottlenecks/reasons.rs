@@ -1,0 +1,90 @@
+//! How the bottleneck was chosen, for who does not believe it: which rules were considered, and why each lost (`-v`, `-vv`).
+
+use crate::bottlenecks::bottleneck::Bottleneck;
+use crate::bottlenecks::rank::Claim;
+use crate::capacity::levels::Accounting;
+use std::collections::BTreeSet;
+use tare_model::outcome::{Cause, Evidence};
+use tracing::{Level, debug, enabled, info};
+
+/// What a rule saw, at most: the first figures are those that it goes by.
+const FIGURES_MAX: usize = 5;
+
+type Claimed = (&'static Bottleneck, Claim);
+
+/// Of all rules and their claims, the `first` one.
+pub(super) fn report(
+    accounting: &Accounting,
+    claims: &[(&'static Bottleneck, Option<Claim>)],
+    first: Option<Claimed>,
+) {
+    if !enabled!(target: "rules", Level::INFO) {
+        return;
+    }
+    report_unread(accounting);
+    for (bottleneck, claim) in claims {
+        match (claim, first) {
+            (Some(claim), Some((named, _))) if named.cause == bottleneck.cause => {
+                let figures = figures(bottleneck, accounting);
+                info!(target: "rules", "{} is named: {}; {figures}", bottleneck.cause.id(), claim.rank.says());
+            }
+            (Some(claim), Some(best)) => {
+                info!(target: "rules", "{} holds too, {}", bottleneck.cause.id(), why_less(*claim, best));
+            }
+            (Some(_) | None, _) => report_idle(bottleneck, accounting),
+        }
+    }
+}
+
+/// The rule that would have had it, where the time accounting does not close.
+pub(super) fn report_open(cause: Cause) {
+    let id = cause.id();
+    info!(target: "rules", "the time accounting does not close, and {id} is judged by it: no name is given");
+}
+
+fn why_less(claim: Claim, (named, best): Claimed) -> String {
+    match claim.rank == best.rank {
+        true => format!(
+            "as much as {}, and with a smaller share ({:.3} to {:.3})",
+            named.cause.id(), claim.share, best.share
+        ),
+        false => format!(
+            "and counts less than {}: '{}' comes before '{}'",
+            named.cause.id(),
+            best.rank.says(),
+            claim.rank.says()
+        ),
+    }
+}
+
+/// A rule that does not hold, and what it saw; or what it could not see.
+fn report_idle(bottleneck: &Bottleneck, accounting: &Accounting) {
+    let missing = bottleneck.needs.iter().find_map(|input| input.missing(accounting));
+    match missing {
+        Some(missing) => {
+            debug!(target: "rules", "{} was not judged: {}", bottleneck.cause.id(), missing.why);
+        }
+        None => {
+            let figures = figures(bottleneck, accounting);
+            debug!(target: "rules", "{} does not hold; {figures}", bottleneck.cause.id());
+        }
+    }
+}
+
+fn figures(bottleneck: &Bottleneck, accounting: &Accounting) -> String {
+    let evidence = (bottleneck.describe)(accounting).evidence;
+    let figure = |Evidence { name, value, unit }: &Evidence| format!("{name} {value:.4} {unit}");
+    let figures: Vec<String> =
+        evidence.iter().filter(|number| number.value.is_finite()).take(FIGURES_MAX).map(figure).collect();
+    if figures.is_empty() { "it has no figures".to_owned() } else { figures.join(", ") }
+}
+
+/// What the observers could not read, once each.
+fn report_unread(accounting: &Accounting) {
+    let absences = accounting.record.trials.iter().flat_map(|trial| &trial.observation.absences);
+    let unread: BTreeSet<(&str, &str)> =
+        absences.map(|absence| (absence.metric.as_str(), absence.reason.why.as_str())).collect();
+    for (metric, why) in unread {
+        debug!(target: "readings", "{metric} was not read: {why}");
+    }
+}
