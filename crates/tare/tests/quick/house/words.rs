@@ -37,7 +37,11 @@ pub const GONE: &[Gone] = &[
             "held session",
         ],
     ),
-    gone("accounting", &["book", "books", "booked", "ledger", "ledgers"]),
+    // The documentation, and the program that makes pages of it.
+    Gone {
+        unless_in: &["the book", "md book"],
+        ..gone("accounting", &["book", "books", "booked", "ledger", "ledgers"])
+    },
     // A limit of a resource, of a group or of a number stays a limit.
     gone(
         "bottleneck",
@@ -275,4 +279,6 @@ fn old_words_are_found_in_names_and_across_lines_and_nowhere_else() {
     assert_eq!(of("of course lots of limits and a peer, in turn; a certificate for TLS"), []);
     assert_eq!(of("a certificate"), [(1, "certificate")]);
     assert_eq!(of("ends in. Turns come"), []);
+    assert_eq!(of("`mdBook` makes pages of the book"), []);
+    assert_eq!(of("of the books"), [(1, "books")]);
 }
