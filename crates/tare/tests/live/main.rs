@@ -19,6 +19,8 @@ mod limits;
 mod load;
 mod load_many;
 mod many_clients;
+#[path = "../support/pages.rs"]
+mod pages;
 mod plan;
 mod privilege;
 mod readme;

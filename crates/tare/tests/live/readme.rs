@@ -1,111 +1,124 @@
-//! Every command of the README runs as it stands there, against a server on the port that it names.
+//! Every command of README.md and of the pages in docs/ runs as it stands there: in an empty folder for each page, against a
+//! server on the port that it names.
 
-use crate::support::{Server, alone, eventually};
+use crate::pages::{self, Page};
+use crate::support::{Server, alone, answers, eventually, terminate_group};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 /// How the README runs tare on a fresh machine; here the binary that the tests built does.
 const FROM_SOURCE: &str = "cargo run --release -p tare --";
 const TEST_COMMAND: &str = "tests/run";
 const PORT: u16 = 8080;
-/// How a command ends that ran, and says that what it measured is not to be quoted.
+/// How a command ends that ran, and says that what it measured is not to be quoted; and what a page says of it that has such commands.
 const UNQUOTABLE: i32 = 4;
+const ANNOUNCED: &str = "exit code 4";
+/// Fewer commands are not all of them.
+const COMMANDS_MIN: usize = 60;
 
-fn readme() -> String {
-    std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap()
-}
-
-/// The lines of ```sh blocks, continued lines joined, comments and the test command left out.
-fn commands(text: &str) -> Vec<String> {
+/// The lines of `sh` blocks, continued lines joined, comments left out.
+fn commands(page: &Page) -> Vec<String> {
     let mut commands = Vec::new();
-    let mut in_block = false;
     let mut whole = String::new();
-    for line in text.lines() {
-        if line.starts_with("```") {
-            in_block = line == "```sh";
-        } else if in_block && !line.trim_start().starts_with('#') && !line.trim().is_empty() {
-            whole.push_str(line.trim_end_matches('\\').trim());
-            whole.push(' ');
-            if !line.ends_with('\\') {
-                commands.push(std::mem::take(&mut whole).trim().to_string());
-            }
+    for line in page.lines().iter().filter(|line| line.block == Some("sh")) {
+        let text = line.text.trim();
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        whole.push_str(text.trim_end_matches('\\').trim());
+        whole.push(' ');
+        if !text.ends_with('\\') {
+            commands.push(std::mem::take(&mut whole).trim().to_string());
         }
     }
     commands
 }
 
+/// Where the commands of a page run.
+struct Place {
+    folder: tempfile::TempDir,
+    state: tempfile::TempDir,
+    server: Option<Server>,
+}
+
+impl Place {
+    fn new() -> Self {
+        Place { folder: tempfile::tempdir().unwrap(), state: tempfile::tempdir().unwrap(), server: None }
+    }
+
+    fn shell(&self, line: &str) -> Command {
+        let binaries = Path::new(env!("CARGO_BIN_EXE_tare")).parent().unwrap();
+        let path = format!("{}:{}:/usr/sbin", binaries.display(), std::env::var("PATH").unwrap());
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]).current_dir(self.folder.path()).stdin(Stdio::null());
+        shell.env("PATH", path).env("TARE_STATE_DIR", self.state.path());
+        shell
+    }
+
+    /// Runs a command; what it said, where that is not to be quoted.
+    fn run(&mut self, command: &str) -> Option<String> {
+        let line = command.replace(FROM_SOURCE, "tare");
+        let serves = line.starts_with("tare serve");
+        if serves || line.contains("--sut ") {
+            self.server = None;
+        } else if self.server.is_none() {
+            self.server = Some(Server::nginx_at(PORT));
+        }
+        if serves {
+            self.serve(&line);
+            return None;
+        }
+        let begun = Instant::now();
+        let output = self.shell(&line).output().unwrap();
+        println!("{:5.1} s  {command}", begun.elapsed().as_secs_f64());
+        let [reported, said] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+        let is_measured = output.status.code() == Some(UNQUOTABLE);
+        assert!(is_measured || output.status.success(), "{command}: {}\n{reported}\n{said}", output.status);
+        is_measured.then(|| format!("{command}: {reported}\n{said}"))
+    }
+
+    /// A server runs until it is stopped, and the commands after it use its port.
+    fn serve(&self, line: &str) {
+        let mut child = self.shell(line).stdout(Stdio::null()).process_group(0).spawn().unwrap();
+        let answered = std::panic::catch_unwind(|| {
+            eventually("tare serve answers", || answers(([127, 0, 0, 1], PORT).into()));
+        });
+        terminate_group(&mut child);
+        assert!(answered.is_ok(), "{line}");
+    }
+}
+
 #[test]
 fn the_test_command_is_the_one_that_ci_runs() {
     let _alone = alone();
-    let text = readme();
-    let after = text.split("<!-- test-command -->").nth(1).expect("the README marks its test command");
+    let page = Page::read("README.md");
+    let after = page.text.split("<!-- test-command -->").nth(1).expect("the README marks its test command");
     let command = after.lines().find(|line| !line.is_empty() && !line.starts_with("```")).unwrap();
     assert_eq!(command, TEST_COMMAND);
-    assert!(commands(&text).contains(&command.to_string()));
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let ci = std::fs::read_to_string(root.join(".ci/run")).unwrap();
-    assert!(root.join(command).is_file() && ci.contains("test-command"), "{ci}");
+    assert!(commands(&page).contains(&command.to_string()));
+    let ci = std::fs::read_to_string(pages::root().join(".ci/run")).unwrap();
+    assert!(pages::root().join(command).is_file() && ci.contains("test-command"), "{ci}");
 }
 
 #[test]
 fn every_command_runs() {
     let _alone = alone();
-    let text = readme();
-    let commands: Vec<String> =
-        commands(&text).into_iter().filter(|command| command != TEST_COMMAND).collect();
-    assert!(commands.len() >= 8, "{commands:#?}");
-    let folder = tempfile::tempdir().unwrap();
-    let state = tempfile::tempdir().unwrap();
-    let binaries = Path::new(env!("CARGO_BIN_EXE_tare")).parent().unwrap();
-    let path = format!("{}:{}:/usr/sbin", binaries.display(), std::env::var("PATH").unwrap());
-    let (mut server, mut unquotable) = (None, Vec::new());
-    for command in &commands {
-        // `tare serve` runs until it is stopped and the commands after it use its port.
-        let line = command.replace(FROM_SOURCE, "tare");
-        if line.starts_with("cargo install") {
-            continue;
+    let (mut ran, mut unquotable) = (0, Vec::new());
+    for page in std::iter::once(Page::read("README.md")).chain(pages::of_docs()) {
+        let mut place = Place::new();
+        let is_run = |command: &String| command != TEST_COMMAND && !command.starts_with("cargo install");
+        for command in commands(&page).iter().filter(|command| is_run(command)) {
+            ran += 1;
+            if let Some(said) = place.run(command) {
+                let path = &page.path;
+                assert!(page.text.to_lowercase().contains(ANNOUNCED), "{path} has no {ANNOUNCED}: {said}");
+                unquotable.push(said);
+            }
         }
-        let serves = line.starts_with("tare serve");
-        let starts_its_own = line.contains("--sut ");
-        if serves || starts_its_own {
-            server = None;
-        } else if server.is_none() {
-            server = Some(Server::nginx_at(PORT));
-        }
-        let shell = || {
-            let mut shell = Command::new("sh");
-            shell.args(["-c", &line]).current_dir(folder.path()).stdin(Stdio::null());
-            shell.env("PATH", &path).env("TARE_STATE_DIR", state.path());
-            shell
-        };
-        if serves {
-            let mut child = shell().stdout(Stdio::null()).process_group_leader().spawn().unwrap();
-            let answered = std::panic::catch_unwind(|| {
-                eventually("tare serve answers", || crate::support::answers(([127, 0, 0, 1], PORT).into()));
-            });
-            crate::support::terminate_group(&mut child);
-            assert!(answered.is_ok(), "{command}");
-            continue;
-        }
-        let begun = std::time::Instant::now();
-        let output = shell().output().unwrap();
-        println!("{:5.1} s  {command}", begun.elapsed().as_secs_f64());
-        let [reported, said] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
-        let is_measured = output.status.code() == Some(UNQUOTABLE);
-        assert!(is_measured || output.status.success(), "{command}: {}\n{reported}\n{said}", output.status);
-        unquotable.extend(is_measured.then(|| format!("{command}: {reported}\n{said}")));
     }
+    assert!(ran >= COMMANDS_MIN, "{ran}");
     // Whoever else uses the machine can spoil a measurement and not most of them.
-    assert!(unquotable.len() * 4 <= commands.len(), "{unquotable:#?}");
-}
-
-/// A process group of its own, so that `sh` and what it started end together.
-trait Leader {
-    fn process_group_leader(&mut self) -> &mut Self;
-}
-
-impl Leader for Command {
-    fn process_group_leader(&mut self) -> &mut Self {
-        std::os::unix::process::CommandExt::process_group(self, 0)
-    }
+    assert!(unquotable.len() * 4 <= ran, "{unquotable:#?}");
 }
