@@ -2,8 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may panic, and says why")]
 
 mod decisions;
+mod docs;
 mod doctor;
 mod house;
+#[path = "../support/pages.rs"]
+mod pages;
 mod schema;
 mod steady;
 #[path = "../support/mod.rs"]
