@@ -4,7 +4,7 @@
 //! takes those events where waker and woken are both threads of the SUT. A packet or a timer wakes a thread too,
 //! on top of whoever happens to run: while an interrupt is served nothing is counted, so that work handed over
 //! through a TCP connection of the SUT's own is the network's, not a thread's. Nothing is sampled: the kernel
-//! counts each wake-up on those CPUs; the README says what that costs.
+//! counts each wake-up on those CPUs; docs/measured/watching.md says what that costs.
 
 use crate::observed::{Observed, refused};
 use crate::observer::{Edge, Observer};

@@ -30,7 +30,7 @@ impl FitSample {
 
 const TERMS: usize = 4;
 /// Spread of each slope in service demands at saturation: 23, 6 and 3 µs where one is 4 to 6 µs (libreactor and nginx on the
-/// virtual machine of the README).
+/// virtual machine of docs/measured).
 const SPREADS: [f64; TERMS] = [f64::INFINITY, 5.0, 1.2, 0.6];
 /// Spread of single samples, relative.
 const NOISE: f64 = 0.02;
