@@ -23,6 +23,7 @@ mod left_behind;
 mod levels;
 mod loads;
 mod meters;
+pub mod own_program;
 mod place;
 mod plan;
 mod process;

@@ -1,6 +1,7 @@
 //! A process that tare started: journalled, watched, its output kept to a bound, stopped with its whole group.
 
 use crate::error::LabError;
+use crate::own_program;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -70,8 +71,8 @@ pub(crate) struct Tail {
 impl Started {
     /// Starts a process, after the journal knows that one is about to be.
     pub fn launch(launch: &Launch<'_>, journal: &Journal) -> Result<Self, LabError> {
-        let (program, arguments) = launch
-            .words
+        let words = own_program::replaced(&launch.words);
+        let (program, arguments) = words
             .split_first()
             .ok_or_else(|| LabError::usage(format!("{} is empty", launch.what), "give a program to run"))?;
         let mut command = Command::new(program);

@@ -2,6 +2,7 @@
 //! nothing of tare's own runs in between.
 
 use crate::error::LabError;
+use crate::own_program;
 use crate::process::{Output, Started, Tail};
 use crate::running::Running;
 use crate::subjects::program::find_program;
@@ -274,7 +275,8 @@ fn order(timed: &Timed<'_>, running: &Running<'_>) -> Result<(Order, Arc<Mutex<T
     variables.push((RUN_VARIABLE, running.journal.run_id()));
     let (stdio, tail) = streams(timed).map_err(cannot)?;
     let program =
-        Program::new(&path, timed.words, &variables, &timed.confinement, timed.pty).map_err(cannot)?;
+        Program::new(&path, &own_program::replaced(timed.words), &variables, &timed.confinement, timed.pty)
+            .map_err(cannot)?;
     Ok((Order { program, stdio }, tail))
 }
 

@@ -1,6 +1,7 @@
 //! A program that ends: which words are executed, for each combination of its parameters.
 
 use crate::error::LabError;
+use crate::own_program;
 use crate::request::{CommandRequest, Parameter};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -80,9 +81,10 @@ pub(crate) fn find_program(name: &str) -> Result<PathBuf, LabError> {
         path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = match name.contains('/') {
-        true => Some(PathBuf::from(name)).filter(is_program),
-        false => std::env::split_paths(&path).map(|folder| folder.join(name)).find(is_program),
+    let file = own_program::found_by(name);
+    let found = match file.contains('/') {
+        true => Some(PathBuf::from(file)).filter(is_program),
+        false => std::env::split_paths(&path).map(|folder| folder.join(&file)).find(is_program),
     };
     found.ok_or_else(|| {
         LabError::usage(

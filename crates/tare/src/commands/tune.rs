@@ -198,7 +198,8 @@ fn has_terminal() -> bool {
 
 /// Runs a command to its end, in the foreground, and gives its exit code.
 fn hold(words: &[String], journal: &Journal, signals: &Signals) -> Result<u8, Failure> {
-    let [program, arguments @ ..] = words else { return Ok(0) };
+    let words = tare_run::own_program::replaced(words);
+    let [program, arguments @ ..] = words.as_slice() else { return Ok(0) };
     let mut command = Command::new(program);
     command.args(arguments).env(RUN_VARIABLE, journal.run_id());
     journal.will_start(&words.join(" ")).map_err(Failure::underway)?;

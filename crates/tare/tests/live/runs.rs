@@ -514,3 +514,29 @@ fn the_generators_layout_is_found_first() {
         "{threads:#?}"
     );
 }
+
+#[test]
+fn the_word_tare_in_a_command_is_this_program_whatever_is_on_the_path() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let other = tare.state.path().join("tare");
+    std::fs::write(&other, "#!/bin/sh\nexit 9\n").unwrap();
+    Command::new("chmod").arg("+x").arg(&other).status().unwrap();
+    let port = free_port();
+    let (sut, url) =
+        (format!("tare serve --listen 127.0.0.1:{port}"), format!("http://127.0.0.1:{port}/plaintext"));
+    let server =
+        ["run", "-q", "--trials", "1", "-d", "300ms", "-w", "300ms", "--no-levels", "--sut", &sut, &url];
+    let program = ["run", "-q", "--trials", "2", "--", "tare", "explain"];
+    let line = ["run", "-q", "--trials", "2", "--", "tare explain > /dev/null"];
+    let commands =
+        ["compare", "-q", "--budget", "2s", "--command", "tare explain", "--command", "tare schema"];
+    for path in [format!("{}:/usr/bin:/bin", tare.state.path().display()), "/usr/bin:/bin".to_owned()] {
+        for arguments in [&server[..], &program, &line, &commands] {
+            let output = tare.command().env("PATH", &path).args(arguments).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            // What is measured in so short a time need not be fit to be quoted.
+            assert!(matches!(output.status.code(), Some(0 | 4)), "{path}: {arguments:?}: {said}");
+        }
+    }
+}

@@ -63,7 +63,8 @@ const RUN: arrows::Folders = &[
     ("progress", &[]),
     ("records", &["error"]),
     ("recovery", &[]),
-    ("process", &["error"]),
+    ("own_program", &[]),
+    ("process", &["error", "own_program"]),
     ("blocks", &[]),
     ("request", &[]),
     ("levels", &["request"]),
@@ -74,8 +75,11 @@ const RUN: arrows::Folders = &[
     ("written", &[]),
     ("running", &["error", "progress", "records", "recovery", "process", "enough", "written"]),
     ("left_behind", &["error", "process", "running"]),
-    ("subjects", &["error", "ask", "progress", "process", "request", "place", "plan", "running"]),
-    ("timed", &["error", "process", "running", "subjects"]),
+    (
+        "subjects",
+        &["error", "ask", "progress", "own_program", "process", "request", "place", "plan", "running"],
+    ),
+    ("timed", &["error", "own_program", "process", "running", "subjects"]),
     ("start_up", &["error", "process", "request", "running", "subjects", "timed"]),
     ("identity", &["request", "subjects"]),
     (

@@ -1,0 +1,88 @@
+//! The word `tare` in a command that is started: this very program, also where it is not on the PATH or another version is.
+//!
+//! The word is replaced, and the PATH left alone. A folder put in front of it would change the environment of what is measured: its
+//! length moves the stack, records keep it and `tare why` compares it, and a killed run would leave the folder behind. What a
+//! command starts in its turn, a script say, finds its own `tare` by the PATH as before.
+
+use std::path::PathBuf;
+
+/// The word.
+const NAME: &str = "tare";
+/// Programs whose `-c` takes a line of words.
+const SHELLS: [&str; 7] = ["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"];
+
+/// Where this program is; `None` where it has another name (a test, or somebody's program that this library is in), or has been
+/// deleted since it was started.
+fn here() -> Option<PathBuf> {
+    let path = std::env::current_exe().ok()?;
+    (path.file_name()? == NAME && path.is_file()).then_some(path)
+}
+
+/// What a program is found by: its name, or for `tare` where this one is.
+pub fn found_by(name: &str) -> String {
+    let own = (name == NAME).then(here).flatten();
+    own.map_or_else(|| name.to_owned(), |path| path.to_string_lossy().into_owned())
+}
+
+/// The words that are executed, with `tare` replaced where it is the program, or the first word of a shell's line.
+pub fn replaced(words: &[String]) -> Vec<String> {
+    here().map_or_else(|| words.to_vec(), |path| with(words, &path.to_string_lossy()))
+}
+
+fn with(words: &[String], path: &str) -> Vec<String> {
+    match words {
+        [program, rest @ ..] if program == NAME => {
+            std::iter::once(path).chain(rest.iter().map(String::as_str)).map(str::to_owned).collect()
+        }
+        [shell, option, line] if option == "-c" && is_shell(shell) => {
+            vec![shell.clone(), option.clone(), in_line(line, path)]
+        }
+        _ => words.to_vec(),
+    }
+}
+
+fn is_shell(program: &str) -> bool {
+    program.rsplit('/').next().is_some_and(|name| SHELLS.contains(&name))
+}
+
+fn in_line(line: &str, path: &str) -> String {
+    let ends =
+        |rest: &&str| rest.is_empty() || rest.starts_with(|c: char| c.is_whitespace() || ";&|".contains(c));
+    match line.trim_start().strip_prefix(NAME).filter(ends) {
+        Some(rest) => format!("{}{rest}", shell_words::quote(path)),
+        None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_word_is_replaced_and_no_other() {
+        let of = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            with(&words, "/my tools/tare").join("|")
+        };
+        for (words, executed) in [
+            (&["tare", "serve", "tare"][..], "/my tools/tare|serve|tare"),
+            (&["sh", "-c", "tare serve --root tare"], "sh|-c|'/my tools/tare' serve --root tare"),
+            (&["/bin/bash", "-c", " tare; tare"], "/bin/bash|-c|'/my tools/tare'; tare"),
+            (&["sh", "-c", "tare"], "sh|-c|'/my tools/tare'"),
+            (&["sh", "-c", "tare-old serve"], "sh|-c|tare-old serve"),
+            (&["sh", "-c", "./tare serve"], "sh|-c|./tare serve"),
+            (&["sh", "-c", "cd x && tare serve"], "sh|-c|cd x && tare serve"),
+            (&["python3", "-c", "tare = 1"], "python3|-c|tare = 1"),
+            (&["./tare", "serve"], "./tare|serve"),
+            (&[], ""),
+        ] {
+            assert_eq!(of(words), executed);
+        }
+    }
+
+    #[test]
+    fn another_program_with_this_library_is_not_tare() {
+        let words = ["tare".to_owned(), "serve".to_owned()];
+        assert_eq!((replaced(&words), found_by("tare")), (words.to_vec(), "tare".to_owned()));
+    }
+}
