@@ -2,7 +2,7 @@
 
 use crate::ask::{is_asked_wrongly, preflight};
 use crate::error::LabError;
-use crate::progress::{Event, Progress};
+use crate::progress::{Event, Part, Progress};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tare_load::{
@@ -113,6 +113,8 @@ pub fn find(
     let step = (whole / RUNS_OF_A_SEARCH).clamp(RUN_MIN, RUN_MAX);
     let length = Length { warmup: step / 5, whole: step, every };
     let begun = Instant::now();
+    progress.show(Event::Expected { total_s: whole.as_secs_f64() });
+    let progress: &mut dyn Progress = &mut Part { within: progress, begun };
     let (mut best, mut end) = load(spec, length, interrupt, progress)?;
     let answers = best.sample.requests.value().copied().unwrap_or(0) as f64;
     let begin_hz = 0.5 * answers * 1e9 / best.sample.elapsed_ns.max(1) as f64;

@@ -1,5 +1,7 @@
 //! What a session reports to whoever shows its progress.
 
+use std::time::Instant;
+
 /// Something worth showing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -43,4 +45,53 @@ pub struct Silent;
 
 impl Progress for Silent {
     fn show(&mut self, _event: Event) {}
+}
+
+/// Shows a part of something longer, of which the whole length is known: time counts from the beginning of the whole.
+pub(crate) struct Part<'a> {
+    pub within: &'a mut dyn Progress,
+    pub begun: Instant,
+}
+
+impl Progress for Part<'_> {
+    fn show(&mut self, event: Event) {
+        let event = match event {
+            Event::Expected { .. } => return,
+            Event::Live { rate_hz, phase, .. } => {
+                Event::Live { elapsed_s: self.begun.elapsed().as_secs_f64(), rate_hz, phase }
+            }
+            other => other,
+        };
+        self.within.show(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[derive(Default)]
+    struct Seen(Vec<Event>);
+
+    impl Progress for Seen {
+        fn show(&mut self, event: Event) {
+            self.0.push(event);
+        }
+    }
+
+    #[test]
+    fn a_part_counts_from_the_beginning_of_the_whole() {
+        let mut seen = Seen::default();
+        let begun = Instant::now().checked_sub(Duration::from_secs(5)).expect("5 s of uptime");
+        let mut part = Part { within: &mut seen, begun };
+        part.show(Event::Expected { total_s: 1.0 });
+        part.show(Event::Live { elapsed_s: 0.1, rate_hz: None, phase: "load".into() });
+        part.show(Event::Step("next".into()));
+        assert!(
+            matches!(&seen.0[..], [Event::Live { elapsed_s, .. }, Event::Step(_)] if *elapsed_s >= 5.0),
+            "{:?}",
+            seen.0
+        );
+    }
 }

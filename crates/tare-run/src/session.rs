@@ -86,8 +86,8 @@ fn server(mut resolved: Resolved, running: &mut Running<'_>) -> Result<(), LabEr
     let plan = plan_of_server(&sut, &drive, (tried_layouts, known.as_ref().map(Reference::known)));
     running.open_record(plan, taking_part)?;
     let confirm_s = if request.beside.confirm { confirm::EXPECTED_S } else { 0.0 };
-    let layouts_s = if request.beside.find_layout { layout::EXPECTED_S } else { 0.0 };
-    running.progress.show(Event::Expected { total_s: layouts_s + drive.expected_s() + confirm_s });
+    // Layouts have been tried by now, and the time passed since then counts.
+    running.progress.show(Event::Expected { total_s: drive.expected_s() + confirm_s });
     running.progress.show(Event::Step(format!(
         "measuring {}{}",
         sut.name(),

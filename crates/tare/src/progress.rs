@@ -16,7 +16,8 @@ pub fn display(quiet: bool) -> Box<dyn Progress> {
     if quiet {
         Box::new(Silent)
     } else if std::io::stderr().is_terminal() && !prints_decisions() {
-        Box::new(Bar(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10))))
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+        Box::new(Bar { bar, total_s: None })
     } else {
         Box::new(Lines { last_live: Instant::now(), last_done: None, phase: None })
     }
@@ -27,22 +28,30 @@ fn prints_decisions() -> bool {
     tracing::level_filters::LevelFilter::current() != tracing::level_filters::LevelFilter::OFF
 }
 
-struct Bar(ProgressBar);
+struct Bar {
+    bar: ProgressBar,
+    /// How long all of it takes, once that is known.
+    total_s: Option<f64>,
+}
 
 impl Progress for Bar {
     fn show(&mut self, event: Event) {
         match event {
-            Event::Step(text) | Event::Notice(text) => self.0.println(text),
+            Event::Step(text) | Event::Notice(text) => self.bar.println(text),
             Event::Expected { total_s } => {
-                self.0.set_length((total_s * 1e3) as u64);
+                self.total_s = Some(total_s);
+                self.bar.set_length((total_s * 1e3) as u64);
                 // A template that does not parse would be a defect of this line; the default then serves.
                 if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}") {
-                    self.0.set_style(style);
+                    self.bar.set_style(style);
                 }
             }
             Event::Live { elapsed_s, rate_hz, phase } => {
-                self.0.set_position((elapsed_s * 1e3) as u64);
-                self.0.set_message(format!("{phase}  {}", rate(rate_hz)));
+                self.bar.set_position((elapsed_s * 1e3) as u64);
+                let left = self.total_s.and_then(|total_s| left(total_s - elapsed_s)).unwrap_or_default();
+                let parts = [phase, rate(rate_hz), left];
+                let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+                self.bar.set_message(parts.join("  "));
             }
             Event::TrialDone { .. } => {}
         }
@@ -51,7 +60,7 @@ impl Progress for Bar {
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 
@@ -93,6 +102,31 @@ impl Progress for Lines {
     }
 }
 
+/// Longer times are given in minutes.
+const IN_MINUTES_S: f64 = 120.0;
+
+/// `about 12 s left`; nothing where less than a second is left, or more time has passed than was expected.
+fn left(left_s: f64) -> Option<String> {
+    match left_s {
+        left_s if left_s >= IN_MINUTES_S => Some(format!("about {:.0} min left", left_s / 60.0)),
+        left_s if left_s >= 1.0 => Some(format!("about {left_s:.0} s left")),
+        _ => None,
+    }
+}
+
 fn rate(rate_hz: Option<f64>) -> String {
     rate_hz.map_or_else(String::new, |rate| format!("{rate:.0} req/s"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::left;
+
+    #[test]
+    fn time_left_is_said_while_there_is_some() {
+        let of = |left_s: f64| left(left_s).unwrap_or_default();
+        assert_eq!((of(12.4).as_str(), of(1.0).as_str()), ("about 12 s left", "about 1 s left"));
+        assert_eq!((of(119.0).as_str(), of(150.0).as_str()), ("about 119 s left", "about 2 min left"));
+        assert_eq!((of(0.9), of(-3.0), of(f64::NAN)), (String::new(), String::new(), String::new()));
+    }
 }

@@ -37,9 +37,6 @@ struct Layout {
     cpus: Vec<u32>,
 }
 
-/// How long it takes at most, about.
-pub(crate) const EXPECTED_S: f64 = (LAYOUTS_MAX * ROUNDS) as f64 * 0.3;
-
 /// Tries them; what was tried, the best first, of which there is one at least.
 pub(crate) fn find(
     request: &ServerRequest,

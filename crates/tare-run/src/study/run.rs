@@ -8,13 +8,14 @@ use super::order::orders;
 use super::resolve::{Cell, Study};
 use crate::compare::interference::{HostWatch, disturbances};
 use crate::error::LabError;
-use crate::progress::{Event, Progress};
+use crate::progress::{Event, Part, Progress};
 use crate::request::{LoadRequest, Request, ServerRequest, SutRequest};
 use crate::running::Session;
 use crate::subjects::answer::is_taken;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 use tare_load::{CONNECTIONS_DEFAULT, Content, Gaps, LoadSpec, Pacing, Target};
 use tare_machine::{Root, facts};
 use tare_model::comparison::Interference;
@@ -89,6 +90,8 @@ fn all(
     let requests: Vec<ServerRequest> =
         study.cells.iter().map(|cell| request(study, cell, setup)).collect::<Result<_, _>>()?;
     let intervals = Intervals::of(study);
+    progress.show(Event::Expected { total_s: study.expected().as_secs_f64() });
+    let progress: &mut dyn Progress = &mut Part { within: progress, begun: Instant::now() };
     for (block, order) in orders(seed, study.cells.len(), study.blocks as usize).into_iter().enumerate() {
         let name = format!("block {}/{}", block + 1, study.blocks);
         let file = format!("block-{:04}", block + 1);
