@@ -1,6 +1,6 @@
 //! Asking a server once, as a load will, without keeping a user waiting who has had enough.
 
-use crate::error::LabError;
+use crate::error::{LabError, THREADS_HINT};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -29,7 +29,9 @@ pub(crate) fn preflight(
         let _ = sender.send(tare_load::preflight(&asked, within));
     };
     let thread = std::thread::Builder::new().name("tare-preflight".into()).spawn(ask);
-    thread.map_err(|error| LabError::Observe(format!("no thread could be started: {error}")))?;
+    thread.map_err(|error| {
+        LabError::Observe(format!("no thread could be started: {error} ({THREADS_HINT})"))
+    })?;
     loop {
         match receiver.recv_timeout(POLL) {
             Ok(answer) => return Ok(answer),

@@ -2,6 +2,13 @@
 
 use thiserror::Error;
 
+/// Where the ranges of a load are listed.
+pub(crate) const LOAD_HELP: &str = "'tare help load' has the range of each option";
+/// Where a thread cannot be started.
+pub(crate) const THREADS_HINT: &str = "hint: does this user have as many processes as ulimit -u allows?";
+/// How a URL is written.
+pub(crate) const URL_EXAMPLE: &str = "write it as http://127.0.0.1:8080/";
+
 /// A session that failed. Each variant is one exit code of the design.
 #[derive(Debug, Error)]
 pub enum LabError {
@@ -33,7 +40,7 @@ pub enum LabError {
     #[error("cannot observe: {0}")]
     Observe(String),
     /// The record could not be written.
-    #[error(transparent)]
+    #[error("{0} (hint: {hint})", hint = .0.hint())]
     Store(#[from] tare_store::StoreError),
     /// The state directory (journal) could not be used.
     #[error("state: {0}")]
@@ -44,16 +51,18 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// A request that cannot be carried out, and what to do instead.
+    /// A request that cannot be carried out, and what to do instead, which is left out where the text says it already.
     pub fn usage(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        LabError::Usage { what: what.into(), hint: hint.into() }
+        let what = what.into();
+        let hint = if what.contains("hint: ") { String::new() } else { hint.into() };
+        LabError::Usage { what, hint }
     }
 
     /// Says which of several servers this is about, and what to do where the server is to blame and the error does not say it.
     pub fn of(self, name: &str, hint: &str) -> Self {
         match self {
             LabError::Sut { what, last_output } => {
-                let hint = if what.contains("(hint: ") { "" } else { hint };
+                let hint = if what.contains("hint: ") { "" } else { hint };
                 LabError::Sut { what: format!("{name} {what}{}", hinted(hint)), last_output }
             }
             LabError::Load { what, last_output } => {

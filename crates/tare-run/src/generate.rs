@@ -1,7 +1,7 @@
 //! Load without a session: no observers, no record; what the generator counts is all there is.
 
 use crate::ask::{is_asked_wrongly, preflight};
-use crate::error::LabError;
+use crate::error::{LOAD_HELP, LabError};
 use crate::progress::{Event, Part, Progress};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -299,7 +299,7 @@ impl Watch<'_> {
 pub(crate) fn load_failed(error: LoadError) -> LabError {
     match error {
         LoadError::Interrupted => LabError::Interrupted,
-        error if is_asked_wrongly(&error) => LabError::usage(error.to_string(), ""),
+        error if is_asked_wrongly(&error) => LabError::usage(error.to_string(), LOAD_HELP),
         _ => LabError::Load { what: format!("failed: {error}"), last_output: String::new() },
     }
 }

@@ -1,7 +1,7 @@
 //! Judges a request before anything is started: what cannot be carried out is a usage error here. What is decided here is decided
 //! once; nothing is started.
 
-use crate::error::LabError;
+use crate::error::{LOAD_HELP, LabError, URL_EXAMPLE};
 use crate::levels::Levels;
 use crate::request::{LoadRequest, ServerRequest, SutRequest};
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) fn resolve(mut request: ServerRequest, facts: &MachineFacts) -> Resul
     check_stages(&request)?;
     let levels = Levels::of(&request, !by_connections);
     within_budget(&mut request, &levels)?;
-    request.traffic.validate().map_err(|error| LabError::usage(error.to_string(), ""))?;
+    request.traffic.validate().map_err(|error| LabError::usage(error.to_string(), LOAD_HELP))?;
     check_threads(&request)?;
     check_route(&request)?;
     check_cpus("--sut-cpus", request.place.sut_cpus.as_deref(), facts)?;
@@ -54,7 +54,8 @@ fn target(request: &ServerRequest) -> Result<Option<Target>, LabError> {
             ));
         }
     };
-    url.map(|url| Target::parse(&url).map_err(|error| LabError::usage(error.to_string(), ""))).transpose()
+    url.map(|url| Target::parse(&url).map_err(|error| LabError::usage(error.to_string(), URL_EXAMPLE)))
+        .transpose()
 }
 
 /// The last word of a command line that is a URL.
@@ -122,7 +123,7 @@ fn check_threads(request: &ServerRequest) -> Result<(), LabError> {
     match request.load.own_threads() {
         Some(threads) if threads > request.traffic.connections => Err(LabError::usage(
             format!("{threads} generator threads for {} connections", request.traffic.connections),
-            "give at least as many connections (-c) as threads (-t)",
+            "a thread without a connection has nothing to do: give at least as many connections (-c) as threads (-t)",
         )),
         _ => Ok(()),
     }
@@ -151,7 +152,10 @@ pub(crate) fn check_cpus(option: &str, given: Option<&[u32]>, facts: &MachineFac
         None => Ok(()),
         Some(cpu) => Err(LabError::usage(
             format!("{option}: there is no CPU {cpu} here"),
-            format!("online are {}", tare_model::CpuSet::from(online.as_slice())),
+            format!(
+                "{} are online; 'tare doctor --topology' draws them",
+                tare_model::CpuSet::from(online.as_slice())
+            ),
         )),
     }
 }

@@ -89,7 +89,10 @@ impl Started {
         command.env(RUN_VARIABLE, journal.run_id());
         let confinement = Confinement { cpus: launch.cpus.clone(), cgroup_procs: launch.groups.clone() };
         let mut child = process::spawn(&mut command, &confinement).map_err(|error| {
-            LabError::usage(format!("cannot start {} '{program}': {error}", launch.what), "check the command")
+            LabError::usage(
+                format!("cannot start {} '{program}': {error}", launch.what),
+                "check its name, its path and that it may be executed",
+            )
         })?;
         journal.started(&Root::live(), child.id()).map_err(state)?;
         let (tail, errors) = (Arc::new(Mutex::new(Tail::default())), Arc::new(Mutex::new(Vec::new())));
@@ -224,8 +227,8 @@ fn boxed(pipe: impl Read + Send + 'static) -> Box<dyn Read + Send> {
 pub(crate) fn wants_terminal(name: &str) -> LabError {
     LabError::Sut {
         what: format!(
-            "was stopped: {name} used the terminal (SIGTTIN or SIGTTOU), which belongs to tare; hint: --pty gives a program a terminal of \
-             its own, --input its input"
+            "was stopped: {name} used the terminal (SIGTTIN or SIGTTOU), which belongs to tare (hint: --pty gives a program a terminal of \
+             its own, --input its input)"
         ),
         last_output: String::new(),
     }

@@ -108,7 +108,7 @@ impl<'a> Running<'a> {
             None => records::fresh_path(&self.session.records_dir, plan.started_unix_s)?,
         };
         let writer = Writer::create(&path, &self.facts, &plan)
-            .map_err(|error| LabError::usage(error.to_string(), ""))?;
+            .map_err(|error| LabError::usage(error.to_string(), error.hint()))?;
         let identity = identity(self.survey.clone(), programs);
         let notices = std::mem::take(&mut self.notices);
         self.written = Some(Written::begin(writer, self.facts.clone(), plan, identity, notices)?);

@@ -175,9 +175,9 @@ fn pin<'j>(resolved: &Resolved, sut: &Sut, journal: &'j Journal) -> Result<Optio
     let (Some(cpus), plan::Sut::Attached { .. }) = (&resolved.request.place.sut_cpus, &sut.kind) else {
         return Ok(None);
     };
-    pin_tasks(journal, &Root::live(), &sut.tids(), cpus)
-        .map(Some)
-        .map_err(|error| LabError::usage(format!("cannot pin the SUT: {error}"), "leave out --sut-cpus"))
+    pin_tasks(journal, &Root::live(), &sut.tids(), cpus).map(Some).map_err(|error| {
+        LabError::usage(format!("cannot pin the SUT: {error}"), "run as root, or leave out --sut-cpus")
+    })
 }
 
 /// What was found out before the plan: layouts that were tried, and the level of the reference.

@@ -1,7 +1,7 @@
 //! Programs that are timed: started and waited for by a thread that does nothing else, so that from the start to the end
 //! nothing of tare's own runs in between.
 
-use crate::error::LabError;
+use crate::error::{LabError, THREADS_HINT};
 use crate::own_program;
 use crate::process::{Output, Started, Tail};
 use crate::running::Running;
@@ -156,7 +156,9 @@ impl Runner {
             }
         };
         let builder = std::thread::Builder::new().name("tare-run".into());
-        builder.spawn(work).map_err(|error| LabError::State(format!("cannot start a thread: {error}")))?;
+        builder
+            .spawn(work)
+            .map_err(|error| LabError::State(format!("cannot start a thread: {error} ({THREADS_HINT})")))?;
         Ok(Runner { orders, answers, pid })
     }
 
@@ -187,7 +189,7 @@ impl Runner {
         let Answer { begun, end_ns, end } = answer.map_err(|error| {
             LabError::usage(
                 format!("cannot start the program '{}': {error}", timed.words[0]),
-                "check the command",
+                "check that it may be executed here; 'file' shows for which machine it was built",
             )
         })?;
         let mut started = Started::of_program(begun.pid, tail);
@@ -268,7 +270,10 @@ fn order(timed: &Timed<'_>, running: &Running<'_>) -> Result<(Order, Arc<Mutex<T
     let name = timed.words.first().map_or("", String::as_str);
     let path = find_program(name)?;
     let cannot = |error: io::Error| {
-        LabError::usage(format!("cannot start the program '{name}': {error}"), "check the command")
+        LabError::usage(
+            format!("cannot start the program '{name}': {error}"),
+            "run it in a shell to see whether it starts",
+        )
     };
     let mut variables: Vec<(&str, &str)> =
         timed.environment.iter().map(|(name, value)| (*name, value.as_str())).collect();

@@ -313,7 +313,7 @@ fn chosen(request: &Request, place: &Place) -> Result<Vec<&'static Injection>, L
     match (here.is_empty(), chosen.iter().find_map(|injection| not_here(injection, place))) {
         (true, why) => Err(LabError::usage(
             format!("nothing can be injected here: {}", why.unwrap_or_default()),
-            "'tare calibrate --list' tells what each injection needs",
+            "'tare calibrate --list' says what each injection needs",
         )),
         (false, _) => Ok(here),
     }

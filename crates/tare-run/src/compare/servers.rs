@@ -3,7 +3,7 @@
 use super::launch::{self, Stage};
 use super::request::{Asked, Compared, EMBEDDED, PORT, Request};
 use super::steps::{Step, check_count, check_file, empty, go_on, in_session};
-use crate::error::LabError;
+use crate::error::{LOAD_HELP, LabError};
 use crate::progress::{Event, Progress};
 use crate::running::{Running, Session};
 use crate::{place, plan};
@@ -98,12 +98,15 @@ fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
         ));
     }
     if request.traffic.route.unix_socket.is_some() {
-        return Err(LabError::usage("--unix leads to one server, and there are several", "leave it out"));
+        return Err(LabError::usage(
+            "--unix leads to one server, and there are several",
+            "leave it out, and have each server listen on {port}",
+        ));
     }
     if request.traffic.route.connect_to.is_some() {
         return Err(LabError::usage(
             "--connect-to leads to one server, and there are several",
-            "leave it out",
+            "leave it out, and have each server listen on {port}",
         ));
     }
     if request.traffic.route.follow {
@@ -114,7 +117,7 @@ fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
     }
     let connections = request.connections.unwrap_or(request.traffic.connections);
     let traffic = LoadSpec { connections, ..request.traffic.clone() };
-    traffic.validate().map_err(|error| LabError::usage(error.to_string(), ""))?;
+    traffic.validate().map_err(|error| LabError::usage(error.to_string(), LOAD_HELP))?;
     plan::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &running.facts)?;
     plan::check_cpus("--load-cpus", request.load_cpus.as_deref(), &running.facts)
 }

@@ -104,7 +104,7 @@ fn too_short(generator: &mut Started, connected: bool) -> LabError {
     let output = generator.output();
     let status = generator.exit_description();
     let what = match (generator.succeeded(), connected) {
-        (false, _) => format!("failed: {status}"),
+        (false, _) => format!("failed: {status} (hint: run its command in a shell)"),
         (true, true) => format!("ended before it could be watched (hint: {WORTH_WATCHING})"),
         (true, false) => {
             format!(
@@ -169,7 +169,8 @@ impl Command<'_> {
         running.wait_until(LONGEST.saturating_sub(begun.elapsed()), phase, || generator.has_ended())?;
         if !generator.has_ended() {
             generator.stop();
-            let what = format!("did not end within {} s", LONGEST.as_secs());
+            let what =
+                format!("did not end within {} s (hint: give it a time, as -d20s of wrk)", LONGEST.as_secs());
             return Err(LabError::Load { what, last_output: generator.output() });
         }
         Ok(Watched { generator, seen: Some(Seen { window_ns, observation }) })

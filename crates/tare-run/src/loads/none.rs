@@ -2,7 +2,7 @@
 
 use super::load::{Counted, Driven, Load};
 use crate::blocks::Stint;
-use crate::error::LabError;
+use crate::error::{LabError, THREADS_HINT};
 use crate::left_behind;
 use crate::process::{Launch, Output, Started, wants_terminal};
 use crate::request::CommandRequest;
@@ -93,7 +93,7 @@ impl Alone<'_> {
                 }
                 _ => run.exit_description(),
             };
-            let what = format!("'{}' failed: {how}; -i goes on in spite of it", self.name);
+            let what = format!("'{}' failed: {how} (hint: -i goes on in spite of it)", self.name);
             return Err(LabError::Sut { what, last_output: run.output() });
         }
         let counted = Counted::Run(sample(self.index, run.wall_ns, &run.ended));
@@ -116,7 +116,10 @@ fn auxiliary(option: &str, command: &Option<String>, running: &mut Running<'_>) 
     if started.succeeded() {
         return Ok(());
     }
-    let what = format!("was not run: {option} '{command}' failed: {}", started.exit_description());
+    let what = format!(
+        "was not run: {option} '{command}' failed: {} (hint: run it in a shell)",
+        started.exit_description()
+    );
     Err(LabError::Sut { what, last_output: started.output() })
 }
 
@@ -129,7 +132,9 @@ fn wait_for_end(option: &str, started: &Started, running: &mut Running<'_>) -> R
         sender.send(process::wait_end(pid).unwrap_or(End::Ended)).ok();
     };
     let builder = std::thread::Builder::new().name("tare-wait".into());
-    builder.spawn(watch).map_err(|error| LabError::State(format!("cannot start a thread: {error}")))?;
+    builder
+        .spawn(watch)
+        .map_err(|error| LabError::State(format!("cannot start a thread: {error} ({THREADS_HINT})")))?;
     loop {
         match receiver.recv_timeout(LOOK_EVERY) {
             Ok(End::WantsTerminal) => {

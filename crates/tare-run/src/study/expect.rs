@@ -114,7 +114,7 @@ pub struct NotExpected {
 
 impl fmt::Display for NotExpected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.what, self.hint)
+        write!(f, "{} (hint: {})", self.what, self.hint)
     }
 }
 

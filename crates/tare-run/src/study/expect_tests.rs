@@ -43,18 +43,18 @@ fn what_is_wrong_is_said_with_a_way_out() {
     );
     assert_eq!(
         said("p99 rises"),
-        "'p99 rises' says nothing of 'p99' (write up, down or same, <, > or = and a number)"
+        "'p99 rises' says nothing of 'p99' (hint: write up, down or same, <, > or = and a number)"
     );
-    assert_eq!(said("p99 < 5"), "'p99 < 5': no number stands after '<' (write a time, as 2ms)");
-    assert_eq!(said("p99 up by much"), "'p99 up by much': 'much' is no share (write it as by 20%)");
+    assert_eq!(said("p99 < 5"), "'p99 < 5': no number stands after '<' (hint: write a time, as 2ms)");
+    assert_eq!(said("p99 up by much"), "'p99 up by much': 'much' is no share (hint: write it as by 20%)");
     assert_eq!(
         said("throughput down by 100%"),
-        "'throughput down by 100%': nothing falls by 100 % (write less than 100%)"
+        "'throughput down by 100%': nothing falls by 100 % (hint: write less than 100%)"
     );
-    assert_eq!(said("p99 => 5ms"), "'p99 => 5ms': '=>' compares nothing (write <, > or =)");
+    assert_eq!(said("p99 => 5ms"), "'p99 => 5ms': '=>' compares nothing (hint: write <, > or =)");
     assert_eq!(
         said("bottleneck = network"),
-        "'bottleneck = network': there is no cause 'network' (write one that 'tare run' names, as bottleneck = load-generator-bound)"
+        "'bottleneck = network': there is no cause 'network' (hint: write one that 'tare run' names, as bottleneck = load-generator-bound)"
     );
 }
 

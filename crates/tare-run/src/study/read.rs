@@ -79,7 +79,11 @@ impl Source<'_> {
     }
 
     fn must_be(&self, key: &str, value: &Value<'_>, what: impl std::fmt::Display) -> LabError {
-        self.wrong(value.span(), format!("'{key}' must be {what}"), "")
+        self.wrong(
+            value.span(),
+            format!("'{key}' must be {what}"),
+            "'tare help plans' shows a plan with every key",
+        )
     }
 
     fn unknown(&self, key: &Spanned<DeString<'_>>, known: &[&[&str]]) -> LabError {
@@ -107,7 +111,7 @@ impl Source<'_> {
                 None => continue,
             };
             let what = format!("'{name}' cannot go before what {earlier} says: {of}");
-            return Err(self.wrong(key.span(), what, "change the file"));
+            return Err(self.wrong(key.span(), what, format!("change it in {earlier}")));
         }
         Ok(())
     }
@@ -191,7 +195,7 @@ impl Source<'_> {
                     return Err(self.wrong(
                         level.span(),
                         format!("'{name}' has the level {label} twice"),
-                        "",
+                        "leave one of them out",
                     ));
                 }
                 factor.levels.push((label, settings));
@@ -220,7 +224,11 @@ impl Source<'_> {
                 ));
             }
             if !names.insert(case.name.clone()) {
-                return Err(self.wrong(value.span(), format!("there are two cases '{}'", case.name), ""));
+                return Err(self.wrong(
+                    value.span(),
+                    format!("there are two cases '{}'", case.name),
+                    "give each a name of its own",
+                ));
             }
             cases.push(case);
         }

@@ -3,7 +3,7 @@
 use super::expect::Expectation;
 use super::planfile::{Case, Factor, PlanFile};
 use super::settings::Settings;
-use crate::error::LabError;
+use crate::error::{LabError, URL_EXAMPLE};
 use crate::request::Warmup;
 use std::time::Duration;
 use tare_load::{CONNECTIONS_DEFAULT, Target};
@@ -81,7 +81,7 @@ impl PlanFile {
         if cases.is_empty() {
             return Err(LabError::usage(
                 format!("every case of the plan needs more CPUs than the {} here", online.len()),
-                "",
+                "lower 'needs_cpus' of a case, or take a larger machine",
             ));
         }
         let levels = combinations(&self.factors)?;
@@ -240,12 +240,12 @@ fn check(name: &str, settings: &Settings, online: &[u32]) -> Result<(), LabError
         }
     }
     if let Some(Err(error)) = settings.url.as_deref().map(Target::parse) {
-        return Err(LabError::usage(format!("{name}: url: {error}"), ""));
+        return Err(LabError::usage(format!("{name}: url: {error}"), URL_EXAMPLE));
     }
     if settings.sut.is_some() && settings.url.is_none() {
         return Err(LabError::usage(
             format!("{name}: 'sut' starts a server, and no 'url' says where it answers"),
-            "",
+            "add url = \"http://127.0.0.1:8080/\"",
         ));
     }
     match (settings.threads, settings.connections) {
@@ -253,7 +253,7 @@ fn check(name: &str, settings: &Settings, online: &[u32]) -> Result<(), LabError
             let connections = connections.unwrap_or(CONNECTIONS_DEFAULT);
             Err(LabError::usage(
                 format!("{name}: {threads} generator threads for {connections} connections"),
-                "a thread without a connection has nothing to do",
+                "lower 'threads', or raise 'connections': a thread without a connection has nothing to do",
             ))
         }
         _ => Ok(()),

@@ -7,7 +7,7 @@ use super::judge::{changes, judge};
 use super::order::orders;
 use super::resolve::{Cell, Study};
 use crate::compare::interference::{HostWatch, disturbances};
-use crate::error::LabError;
+use crate::error::{LOAD_HELP, LabError, URL_EXAMPLE};
 use crate::progress::{Event, Part, Progress};
 use crate::request::{LoadRequest, Request, ServerRequest, SutRequest};
 use crate::running::Session;
@@ -163,7 +163,10 @@ fn port_is_free(request: &ServerRequest) -> Result<(), LabError> {
     if !matches!(request.sut, SutRequest::Start(_)) || !is_taken(target.at()) {
         return Ok(());
     }
-    let what = format!("left port {} taken: whoever listens there is none that it started", target.port());
+    let what = format!(
+        "left port {0} taken: whoever listens there is none that it started (hint: 'ss -ltnp sport = :{0}' names it; stop it)",
+        target.port()
+    );
     Err(LabError::Sut { what, last_output: String::new() })
 }
 
@@ -180,7 +183,7 @@ fn request(study: &Study, cell: &Cell, setup: &Setup) -> Result<ServerRequest, L
         (None, None) => SutRequest::Embedded,
     };
     let target = Target::parse(settings.url.as_deref().unwrap_or(EMBEDDED_URL))
-        .map_err(|error| LabError::usage(error.to_string(), ""))?;
+        .map_err(|error| LabError::usage(error.to_string(), URL_EXAMPLE))?;
     let pacing = match settings.rate_hz {
         Some(rate_hz) => Pacing::Open { rate_hz, gaps: Gaps::Fixed },
         None => Pacing::Closed,
@@ -192,7 +195,7 @@ fn request(study: &Study, cell: &Cell, setup: &Setup) -> Result<ServerRequest, L
         content: Content { headers: settings.header.iter().cloned().collect(), ..Content::default() },
         ..LoadSpec::new(target)
     };
-    traffic.validate().map_err(|error| LabError::usage(format!("{}: {error}", cell.name), ""))?;
+    traffic.validate().map_err(|error| LabError::usage(format!("{}: {error}", cell.name), LOAD_HELP))?;
     // Net needs a saturating level and the reference beside it, some figures need tracepoints; nobody else waits for them.
     let expected = || study.cells.iter().flat_map(|cell| &cell.expect);
     let wants_net = expected().any(|expected| expected.is_about("net"));

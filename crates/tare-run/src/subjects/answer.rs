@@ -2,7 +2,7 @@
 
 use super::sut::Sut;
 use crate::ask::{is_asked_wrongly, preflight};
-use crate::error::LabError;
+use crate::error::{LOAD_HELP, LabError};
 use crate::process::{alive, descendants};
 use crate::running::Running;
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ const ACCEPT_WITHIN: Duration = Duration::from_millis(200);
 pub(super) fn reach(load: &LoadSpec, interrupt: &AtomicBool) -> Result<Preflight, LabError> {
     preflight(load, interrupt)?.map_err(|error| {
         if is_asked_wrongly(&error) {
-            return LabError::usage(error.to_string(), "");
+            return LabError::usage(error.to_string(), LOAD_HELP);
         }
         let target = &load.route.target;
         let what = match &error {
@@ -44,7 +44,7 @@ pub(super) fn landed(load: &LoadSpec, preflight: &Preflight) -> Result<Target, L
     if asked.is_tls() != target.is_tls() {
         return Err(LabError::usage(
             format!("{asked} redirects to {target}, which is another protocol"),
-            "give this URL",
+            format!("give {target} as the URL"),
         ));
     }
     Ok(target.clone())

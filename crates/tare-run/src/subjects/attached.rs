@@ -26,7 +26,10 @@ impl Subject for Attached {
             return Err(LabError::usage("no process is named", "give --sut-pid PID"));
         };
         if !alive(pid) {
-            return Err(LabError::usage(format!("there is no process {pid}"), "check --sut-pid"));
+            return Err(LabError::usage(
+                format!("there is no process {pid}"),
+                "'pgrep -af NAME' shows the PIDs of a program",
+            ));
         }
         let mut pids = vec![pid];
         pids.extend(families(&[pid]).into_iter().filter(|descendant| *descendant != pid));

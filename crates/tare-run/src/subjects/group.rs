@@ -35,7 +35,7 @@ impl Subject for Group {
 fn members(group: &str) -> Result<Vec<u32>, LabError> {
     let pids = group_members(&Root::live(), group).map_err(|why| {
         let hint = match why {
-            NoMembers::Ambiguous(..) => "give the whole path of one",
+            NoMembers::Ambiguous(..) => "give the whole path of one of them",
             _ => "/proc/PID/cgroup shows the groups of a process; the path of one is what --sut-group takes",
         };
         LabError::usage(why.to_string(), hint)

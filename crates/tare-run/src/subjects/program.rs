@@ -58,8 +58,9 @@ fn expand(command: &[String], parameters: &[Parameter]) -> Result<Vec<Vec<String
 fn program(words: &[String], request: &CommandRequest) -> Result<Vec<String>, LabError> {
     match (&request.shell, words) {
         (Some(shell), words) => {
-            let mut through = shell_words::split(shell)
-                .map_err(|error| LabError::usage(format!("--shell: {error}"), "check the quotes"))?;
+            let mut through = shell_words::split(shell).map_err(|error| {
+                LabError::usage(format!("--shell: {error}"), "close each quote that is opened")
+            })?;
             through.extend(["-c".to_string(), words.join(" ")]);
             Ok(through)
         }
@@ -70,9 +71,12 @@ fn program(words: &[String], request: &CommandRequest) -> Result<Vec<String>, La
 
 /// The words of a command line, one at least.
 pub(crate) fn words_of(line: &str) -> Result<Vec<String>, LabError> {
-    let bad = |error: String| LabError::usage(error, "check the quotes");
-    let words = shell_words::split(line).map_err(|error| bad(format!("'{line}': {error}")))?;
-    if words.is_empty() { Err(bad("the command is empty".into())) } else { Ok(words) }
+    let words = shell_words::split(line)
+        .map_err(|error| LabError::usage(format!("'{line}': {error}"), "close each quote that is opened"))?;
+    match words.is_empty() {
+        true => Err(LabError::usage("the command is empty", "name a program and its arguments")),
+        false => Ok(words),
+    }
 }
 
 /// Where a program is; an error when the shell would say "not found": better before anything has started than at the first run.
@@ -89,7 +93,7 @@ pub(crate) fn find_program(name: &str) -> Result<PathBuf, LabError> {
     found.ok_or_else(|| {
         LabError::usage(
             format!("there is no program '{name}'"),
-            "check the name, the path and that it may be executed",
+            "check its name and that it may be executed; 'command -v NAME' shows what a shell finds",
         )
     })
 }

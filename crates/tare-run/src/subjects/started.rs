@@ -63,7 +63,9 @@ impl Subject for Command {
                     "stop it first, or leave out --sut to measure it as it is",
                 ));
             }
-            Err(error @ LoadError::TlsFiles(_)) => return Err(LabError::usage(error.to_string(), "")),
+            Err(error @ LoadError::TlsFiles(_)) => {
+                return Err(LabError::usage(error.to_string(), "'tare help tls' says which files"));
+            }
             Err(_) => {}
         }
         launch(command, &cpus, environment, limit, &running.journal)?.answered(load, &[], running.interrupt)

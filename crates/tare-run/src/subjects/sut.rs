@@ -119,7 +119,11 @@ impl Sut {
         Err(match &mut self.started {
             Some(started) => dead(started),
             None => LabError::Sut {
-                what: format!("(pid {}) ended while it was being measured", self.pids[0]),
+                what: format!(
+                    "(pid {}) ended while it was being measured (hint: see its log; --sut 'COMMAND' has tare start it and keep \
+                     its last words)",
+                    self.pids[0]
+                ),
                 last_output: String::new(),
             },
         })
@@ -153,6 +157,6 @@ pub(super) fn dead(started: &mut Started) -> LabError {
     while !started.has_ended() && Instant::now() < end {
         std::thread::sleep(POLL);
     }
-    let what = format!("died: {}", started.exit_description());
+    let what = format!("died: {} (hint: run its command in a shell)", started.exit_description());
     LabError::Sut { what, last_output: started.output() }
 }

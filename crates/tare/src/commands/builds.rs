@@ -25,13 +25,13 @@ const DEFAULT_BOUND: f64 = 0.05;
 pub(super) fn gate_of_builds(args: &GateArgs, old: &str, asked: &Asked) -> Result<Option<Gate>, Failure> {
     if args.sut.is_none() && args.command.is_none() {
         return Err(Failure::usage(anyhow!(
-            "give the new build with --sut or --command (hint: tare gate --help has examples)"
+            "give the new build with --sut or --command (hint: 'tare gate -h' has examples)"
         )));
     }
     let words = words(args, old);
     let parsed = Cli::try_parse_from(&words).map_err(|error| Failure::usage(anyhow!("{error}")))?;
     let Command::Compare(compared) = parsed.command else {
-        return Err(Failure::usage(anyhow!("these builds cannot be compared")));
+        return Err(Failure::usage(anyhow!("these builds cannot be compared (hint: tare help gate)")));
     };
     check_conditions(&compared).map_err(Failure::usage)?;
     let time_unix_s = tare_sys::time::wall_s();

@@ -165,7 +165,7 @@ fn programs(suts: &[String], urls: &[String]) -> anyhow::Result<Vec<Asked>> {
     let fits = |given: usize| given <= 1 || given == count;
     if !fits(suts.len()) || !fits(urls.len()) {
         return Err(anyhow!(
-            "{} servers and {} URLs do not pair (give one URL for all servers, or one for each)",
+            "{} servers and {} URLs do not pair (hint: give one URL for all servers, or one for each)",
             suts.len(),
             urls.len()
         ));

@@ -35,7 +35,7 @@ fn unknown(id: &str, pages: &[CausePage]) -> Failure {
         [] => "'tare explain' lists them".to_owned(),
         ids => format!("did you mean '{}'?", ids.join("' or '")),
     };
-    Failure::usage(anyhow!("there is no cause '{id}' ({hint})"))
+    Failure::usage(anyhow!("there is no cause '{id}' (hint: {hint})"))
 }
 
 /// The causes that have the word in them; where none has, the one that is most like it.

@@ -4,7 +4,6 @@ use crate::cli::flame::FlameArgs;
 use crate::failure::Ended;
 use crate::failure::Failure;
 use crate::terminal;
-use anyhow::Context;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -73,15 +72,12 @@ fn imported(path: &Path) -> Result<Stacks, Failure> {
         // A name that is no text spoils no other.
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
-    let text =
-        reading().with_context(|| format!("cannot read {}", path.display())).map_err(Failure::usage)?;
+    let text = reading().map_err(|error| super::unreadable(path, &error))?;
     flame::import(&text).map_err(Failure::usage)
 }
 
 fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    std::fs::write(path, bytes)
-        .with_context(|| format!("cannot write {}", path.display()))
-        .map_err(Failure::usage)
+    std::fs::write(path, bytes).map_err(|error| super::unwritable(path, &error))
 }
 
 fn name(path: &Path) -> String {

@@ -33,7 +33,7 @@ pub fn gate(args: &GateArgs, style: Style) -> Ended {
 /// A record against another one, or against a history.
 fn gate_of_records(args: &GateArgs, asked: &Asked) -> Result<Gate, Failure> {
     // The arguments ask for one of each.
-    let missing = |what: &str| Failure::usage(anyhow!("give {what} (hint: tare gate --help has examples)"));
+    let missing = |what: &str| Failure::usage(anyhow!("give {what} (hint: 'tare gate -h' has examples)"));
     if args.sut.is_some() || args.command.is_some() {
         return Err(missing("the old build with --against"));
     }

@@ -91,7 +91,9 @@ fn judge(bounds: &[Threshold], outcome: &LoadOutcome) -> Ended {
                 return Ok(ExitCode::FAILURE);
             }
             None => {
-                terminal::say(&format!("tare: there is no figure for '{bound}'"));
+                terminal::say(&format!(
+                    "tare: there is no figure for '{bound}' (hint: --json shows which figures there are)"
+                ));
                 code = if has_failed { code } else { ExitCode::from(NOT_VALID) };
             }
         }
@@ -116,7 +118,7 @@ fn length(args: &LoadArgs, spec: &LoadSpec) -> Result<Length, Failure> {
     let whole = args.duration.unwrap_or(spec.pacing.stages_ns().map_or(LENGTH, Duration::from_nanos));
     if args.warmup >= whole {
         return Err(Failure::usage(anyhow::anyhow!(
-            "nothing is left to count after a warm-up of {:?} in a run of {whole:?}",
+            "nothing is left to count after a warm-up of {:?} in a run of {whole:?} (hint: a longer --duration, or a shorter --warmup)",
             args.warmup
         )));
     }

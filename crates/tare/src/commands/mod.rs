@@ -27,7 +27,6 @@ pub mod zoo;
 use crate::cli::output::OutputArgs;
 use crate::failure::Failure;
 use crate::terminal;
-use anyhow::Context;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileTypeExt;
@@ -63,12 +62,13 @@ pub fn read_record(file: Option<&Path>) -> Result<(PathBuf, Record), Failure> {
     let newest = || {
         tare_run::records::newest(&records_dir()?).ok_or_else(|| {
             Failure::usage(anyhow::anyhow!(
-                "there is no record yet (name a FILE, or make one with 'tare run')"
+                "there is no record yet (hint: name a FILE, or make one with 'tare run')"
             ))
         })
     };
     let path = file.map_or_else(newest, |path| Ok(path.to_path_buf()))?;
-    let record = tare_store::read(&path).map_err(Failure::usage)?;
+    let record = tare_store::read(&path)
+        .map_err(|error| Failure::usage(anyhow::anyhow!("{error} (hint: {})", error.hint())))?;
     if file.is_none() {
         // Nothing else says which run it is.
         terminal::say(&format!("tare: {}: {}", path.display(), tare_report::origin(&record)));
@@ -142,7 +142,24 @@ pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
         true => open_pipe(path, READ_WITHIN).and_then(|mut pipe| pipe.write_all(text.as_bytes())),
         false => std::fs::write(path, text),
     };
-    written.with_context(|| format!("cannot write {}", path.display())).map_err(Failure::usage)
+    written.map_err(|error| unwritable(path, &error))
+}
+
+/// A file that the user named to be written, and cannot be.
+pub fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let hint = match error.to_string() {
+        text if text.contains("hint: ") => "",
+        _ => " (hint: name a file in a folder that is there and may be written)",
+    };
+    Failure::usage(anyhow::anyhow!("cannot write {}: {error}{hint}", path.display()))
+}
+
+/// A file that the user named to be read, and cannot be.
+pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::usage(anyhow::anyhow!(
+        "cannot read {}: {error} (hint: check the name, and that it may be read)",
+        path.display()
+    ))
 }
 
 /// Finds out before anything is started that a file cannot be written. Leaves no file behind.
@@ -156,8 +173,7 @@ pub fn check_writable(path: &Path) -> Result<(), Failure> {
         .append(true)
         .create(true)
         .open(path)
-        .with_context(|| format!("cannot write {}", path.display()))
-        .map_err(Failure::usage)?;
+        .map_err(|error| unwritable(path, &error))?;
     if !existed {
         std::fs::remove_file(path).ok();
     }

@@ -3,7 +3,6 @@
 use crate::cli::plan::PlanArgs;
 use crate::failure::{Ended, Failure};
 use crate::{progress, terminal};
-use anyhow::Context;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tare_machine::Root;
@@ -58,9 +57,7 @@ pub fn plan(args: &PlanArgs, style: Style) -> Ended {
 
 fn study(args: &PlanArgs) -> Result<Study, Failure> {
     let file = args.file.as_deref().map(|file| {
-        let text = std::fs::read_to_string(file)
-            .with_context(|| format!("cannot read {}", file.display()))
-            .map_err(Failure::usage)?;
+        let text = std::fs::read_to_string(file).map_err(|error| super::unreadable(file, &error))?;
         Ok((text, file.display().to_string()))
     });
     let flags = (study::as_plan(&args.set, &args.factor)?, "the command line".to_owned());

@@ -34,7 +34,7 @@ pub fn run(args: RunArgs, style: Style) -> Ended {
     super::check_output(&args.output)?;
     if args.command.is_empty() && std::env::args_os().next_back().is_some_and(|last| last == "--") {
         return Err(Failure::usage(anyhow!(
-            "no program stands after '--' (leave '--' out to measure a server)"
+            "no program stands after '--' (hint: name one, or leave '--' out to measure a server)"
         )));
     }
     // Before Ctrl-C only sets a flag: a body that comes from a pipe is waited for.
@@ -90,12 +90,12 @@ fn server_request(args: &RunArgs) -> Result<ServerRequest, Failure> {
     let sut = named.unwrap_or(if is_shown { SutRequest::Find } else { SutRequest::Embedded });
     if args.sut.fit_runtime && !matches!(sut, SutRequest::Start(_)) {
         return Err(Failure::usage(anyhow!(
-            "--fit-runtime is for a SUT that tare starts (give --sut COMMAND, or '-- PROGRAM')"
+            "--fit-runtime is for a SUT that tare starts (hint: give --sut COMMAND, or '-- PROGRAM')"
         )));
     }
     if args.sut.placement.is_some() && sut == SutRequest::Find {
         return Err(Failure::usage(anyhow!(
-            "--placement is for a SUT that tare starts (give --sut COMMAND, or --sut-cpus for one that runs)"
+            "--placement is for a SUT that tare starts (hint: give --sut COMMAND, or --sut-cpus for one that runs)"
         )));
     }
     let load = match (&args.generator.load, args.generator.load_pid) {
@@ -167,13 +167,13 @@ fn stacks(args: &RunArgs) -> Option<StackWatch> {
 fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
     if args.url.is_some() {
         return Err(Failure::usage(anyhow!(
-            "a URL and a program cannot be measured together (give the URL, or '-- COMMAND', not both)"
+            "a URL and a program cannot be measured together (hint: give the URL, or '-- COMMAND', not both)"
         )));
     }
     let warmup = match &args.trials.warmup {
         Some(text) => text.parse::<u32>().map_err(|_| {
             Failure::usage(anyhow!(
-                "--warmup: '{text}' is not a number of runs (for a program, --warmup counts runs)"
+                "--warmup: '{text}' is not a number of runs (hint: for a program, --warmup counts runs, as --warmup 3)"
             ))
         })?,
         None => 0,
@@ -215,7 +215,9 @@ fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
 fn parameters(args: &RunArgs) -> Result<Vec<Parameter>, Failure> {
     let mut parameters: Vec<Parameter> = Vec::new();
     if args.program.parameter_list.chunks_exact(2).any(|pair| pair[1].is_empty()) {
-        return Err(Failure::usage(anyhow!("--parameter-list: there is no value (write them as a,b,c)")));
+        return Err(Failure::usage(anyhow!(
+            "--parameter-list: there is no value (hint: write them as a,b,c)"
+        )));
     }
     for pair in args.program.parameter_list.chunks_exact(2) {
         let values = pair[1].split(',').map(str::to_string).collect();
@@ -233,16 +235,20 @@ fn parameters(args: &RunArgs) -> Result<Vec<Parameter>, Failure> {
 fn scan(min: &str, max: &str, step: &str) -> Result<Vec<String>, String> {
     let number = |text: &str| {
         let parsed = text.parse::<f64>().ok().filter(|number| number.is_finite());
-        parsed.ok_or_else(|| format!("--parameter-scan: '{text}' is not a number"))
+        parsed.ok_or_else(|| {
+            format!("--parameter-scan: '{text}' is not a number (hint: as --parameter-scan threads 1 8)")
+        })
     };
     let (low, high, width) = (number(min)?, number(max)?, number(step)?);
     if width <= 0.0 || low > high {
-        return Err("--parameter-scan: MIN must not be above MAX, and the step must be above 0".into());
+        return Err("--parameter-scan: MIN must not be above MAX, and the step must be above 0 (hint: as --parameter-scan threads 1 8)".into());
     }
     // Half a step of slack, so that 0 to 1 by 0.1 ends at 1.0 in spite of rounding.
     let steps = ((high - low) / width + 0.5).floor();
     if steps >= SCAN_STEPS_MAX as f64 {
-        return Err(format!("--parameter-scan: more than {SCAN_STEPS_MAX} values"));
+        return Err(format!(
+            "--parameter-scan: more than {SCAN_STEPS_MAX} values (hint: give a larger --parameter-step-size)"
+        ));
     }
     let decimals =
         [min, step].iter().filter_map(|text| Some(text.split_once('.')?.1.len())).max().unwrap_or(0);

@@ -23,5 +23,5 @@ fn line(output: &Output) -> String {
 
 fn unknown(name: &str) -> Failure {
     let names: Vec<&str> = OUTPUTS.iter().map(|output| output.name).collect();
-    Failure::usage(anyhow!("there is no schema '{name}'; there are {}", names.join(", ")))
+    Failure::usage(anyhow!("there is no schema '{name}' (hint: there are {})", names.join(", ")))
 }

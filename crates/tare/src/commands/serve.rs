@@ -3,7 +3,6 @@
 use crate::cli::serve::{ServeArgs, Steer};
 use crate::failure::{Ended, Failure};
 use crate::terminal;
-use anyhow::Context;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fs::OpenOptions;
@@ -74,7 +73,7 @@ fn access_log(args: &ServeArgs) -> Result<Option<AccessLog>, Failure> {
         return Ok(Some(AccessLog::new(std::io::stdout())));
     }
     let file = OpenOptions::new().append(true).create(true).open(path);
-    let file = file.with_context(|| format!("cannot write {}", path.display())).map_err(Failure::usage)?;
+    let file = file.map_err(|error| super::unwritable(path, &error))?;
     Ok(Some(AccessLog::new(file)))
 }
 

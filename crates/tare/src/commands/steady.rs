@@ -48,7 +48,7 @@ fn examine(path: &Path) -> anyhow::Result<Vec<Examined>> {
         let line = text.trim();
         if text.len() as u64 == LINE_BYTES_MAX || examined.len() == SERIES_MAX || numbers.len() > VALUES_MAX {
             bail!(
-                "line {number}: more than is taken (series of up to {VALUES_MAX} values, {SERIES_MAX} of them)"
+                "line {number}: more than is taken (hint: series of up to {VALUES_MAX} values, {SERIES_MAX} of them)"
             );
         } else if line.is_empty() || line.starts_with('#') {
             continue;

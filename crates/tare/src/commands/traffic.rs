@@ -87,7 +87,7 @@ fn pacing(args: &TrafficArgs) -> Result<Pacing, Failure> {
         }
         (None, None, None) if args.poisson => {
             return Err(Failure::usage(anyhow!(
-                "--poisson has nothing to spread: a closed loop sends when an answer is there (give --rate)"
+                "--poisson has nothing to spread: a closed loop sends when an answer is there (hint: give --rate, --steps or --think)"
             )));
         }
         (None, None, None) => Pacing::Closed,

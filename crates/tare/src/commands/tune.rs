@@ -57,7 +57,10 @@ pub fn tune(args: &TuneArgs, style: Style) -> Ended {
 fn root_at(dir: &Path) -> Result<Root, Failure> {
     match dir.canonicalize() {
         Ok(whole) if whole.is_dir() => Ok(Root::at(whole)),
-        _ => Err(Failure::usage(anyhow!("there is no folder {}", dir.display()))),
+        _ => Err(Failure::usage(anyhow!(
+            "there is no folder {} (hint: name one with proc and sys in it)",
+            dir.display()
+        ))),
     }
 }
 
@@ -205,7 +208,11 @@ fn hold(words: &[String], journal: &Journal, signals: &Signals) -> Result<u8, Fa
     journal.will_start(&words.join(" ")).map_err(Failure::underway)?;
     let pid = match process::spawn_in_foreground(&mut command) {
         Ok(child) => child.id(),
-        Err(error) => return Err(Failure::usage(anyhow!("cannot start '{program}': {error}"))),
+        Err(error) => {
+            return Err(Failure::usage(anyhow!(
+                "cannot start '{program}': {error} (hint: check its name, its path and that it may be executed)"
+            )));
+        }
     };
     journal.started(&Root::live(), pid).map_err(Failure::underway)?;
     let mut asked: Option<Instant> = None;

@@ -18,7 +18,7 @@ pub fn why(args: &WhyArgs, style: Style) -> Ended {
         Some(b) => {
             if super::same_file(&path, b) {
                 return Err(Failure::usage(anyhow::anyhow!(
-                    "both are {}: nothing can differ (name two records, made with 'tare run -o FILE')",
+                    "both are {}: nothing can differ (hint: name two records, made with 'tare run -o FILE')",
                     path.display()
                 )));
             }
@@ -50,5 +50,5 @@ fn difference(a: (&Path, &Record), b: (&PathBuf, &Record)) -> Result<(Report, St
 }
 
 fn not_comparable(missing: Missing) -> Failure {
-    Failure::usage(anyhow::anyhow!("cannot compare: {} ({})", missing.why, missing.remedy))
+    Failure::usage(anyhow::anyhow!("cannot compare: {} (hint: {})", missing.why, missing.remedy))
 }
