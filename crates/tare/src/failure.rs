@@ -1,9 +1,12 @@
 //! Failures and their exit codes: 1 a check failed, 2 usage, 3 SUT or generator, 4 not valid, 130 interrupted.
 
+use crate::cli::help;
 use crate::terminal;
 use std::process::ExitCode;
 use tare_run::LabError;
 
+/// Exit code of bad usage or input.
+const USAGE: u8 = 2;
 /// Exit code of a server, program or generator that failed underway.
 pub const SUT_FAILED: u8 = 3;
 /// Exit code of a result that is not valid.
@@ -22,7 +25,7 @@ pub type Ended = Result<ExitCode, Failure>;
 impl Failure {
     /// Bad usage or input: nothing was started.
     pub fn usage(error: impl Into<anyhow::Error>) -> Self {
-        Failure { code: 2, error: error.into() }
+        Failure { code: USAGE, error: error.into() }
     }
 
     /// The SUT, the generator or this machine failed underway.
@@ -34,6 +37,10 @@ impl Failure {
     pub fn print(self) -> ExitCode {
         // What a file or a SUT said may hold what moves a cursor; a SUT may have said more than one line.
         let shown = in_one_line(&self.error).replace(|c: char| c.is_control() && c != '\n', "?");
+        let shown = match self.code == USAGE && !shown.contains("hint: ") {
+            true => format!("{shown} ({})", help_hint()),
+            false => shown,
+        };
         terminal::say(&format!("tare: {shown}"));
         ExitCode::from(self.code)
     }
@@ -51,9 +58,9 @@ fn in_one_line(error: &anyhow::Error) -> String {
 impl From<LabError> for Failure {
     fn from(error: LabError) -> Self {
         let code = match &error {
-            LabError::Usage { .. } => 2,
+            LabError::Usage { .. } => USAGE,
             // The journal is opened before anything is started.
-            LabError::State(_) => 2,
+            LabError::State(_) => USAGE,
             LabError::Store(_) | LabError::Sut { .. } | LabError::Load { .. } | LabError::Observe(_) => {
                 SUT_FAILED
             }
@@ -63,17 +70,32 @@ impl From<LabError> for Failure {
     }
 }
 
-/// clap's own errors in our form: help and version to standard output, anything else one line and code 2.
+/// What was typed after `tare`.
+pub fn words() -> Vec<String> {
+    std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// Where the arguments of the command that was typed are explained.
+fn help_hint() -> String {
+    match help::named(&words()) {
+        Some(name) => {
+            format!("hint: 'tare {name} -h' shows the main options, 'tare help {name}' explains all")
+        }
+        None => "hint: 'tare help' lists all commands".to_owned(),
+    }
+}
+
+/// clap's own errors in our form: the version to standard output, anything else one line and code 2.
 pub fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        // A closed pipe (`tare --help | head`) is no failure.
+        // A closed pipe (`tare --version | head`) is no failure.
         error.print().ok();
         return ExitCode::SUCCESS;
     }
     let text = error.render().to_string();
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        terminal::say(&text);
-        return ExitCode::from(2);
+        terminal::say(help::FIRST_STEPS);
+        return ExitCode::from(USAGE);
     }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or("bad arguments").trim_start_matches("error: ");
@@ -96,8 +118,14 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         }
         _ => detail,
     };
-    terminal::say(&format!("tare: {first}{detail} (see 'tare --help' or 'tare COMMAND --help')"));
-    ExitCode::from(2)
+    let hint = match error.kind() {
+        // What a value must be stands in the text.
+        _ if text.contains("hint: ") => String::new(),
+        clap::error::ErrorKind::InvalidSubcommand => " (hint: 'tare help' lists all commands)".to_owned(),
+        _ => format!(" ({})", help_hint()),
+    };
+    terminal::say(&format!("tare: {first}{detail}{hint}"));
+    ExitCode::from(USAGE)
 }
 
 #[cfg(test)]

@@ -10,12 +10,18 @@ mod progress;
 mod terminal;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 use cli::{Cli, Command};
+use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            let text = cli::help::asked(&failure::words());
+            return commands::help::print(&text).unwrap_or_else(Failure::print);
+        }
         Err(error) => return failure::usage(&error),
     };
     let style = terminal::style(cli.color);
@@ -45,6 +51,7 @@ fn main() -> ExitCode {
         Command::Recover => commands::recover::recover(),
         Command::Schema(args) => commands::schema::schema(&args),
         Command::Completions { shell } => commands::completions::completions(shell),
+        Command::Help { name } => commands::help::help(name.as_deref()),
     };
     match result {
         Ok(code) => code,

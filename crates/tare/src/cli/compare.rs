@@ -9,44 +9,46 @@ use std::time::Duration;
 use tare_model::comparison::Figure;
 use tare_model::condition::Condition;
 
-/// Which servers under which load, or which commands; how well.
+/// `tare compare`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tare compare --sut './old --port {port}' --sut './new --port {port}' /plaintext
-  tare compare --sut './server --port {port}' /json /fast-json      one program, two of its pages
-  tare compare --sut embedded --sut './server {port}' /plaintext /  a page for each
-  tare compare /plaintext '/spin?ns=200'                            the built-in server
-  tare compare --fail-if 'net < -2%' --fail-if 'p99 > 5%' --sut … --sut … /
   tare compare --command 'gzip -k -c FILE' --command 'zstd -c FILE'
-  tare compare base.tare new.tare                                   records of tare run, as far as they tell
-
-How: every launch starts all programs afresh, the first one twice (the second time as an A/A control: what differs between it
-and itself is none of the programs'), and loads them interleaved, 1 ms each, within the same window, so that the machine's drift
-meets all alike. Servers whose runtime compiles are loaded until they are warm before anything is counted. Launches go on until the intervals of throughput and of the CPU time of a request are as narrow as --precision
-asks, or the budget is used up. Intervals hold for all figures together in 95 of 100 comparisons, whenever one ends.
-Commands are run interleaved instead, the first as two, and compared by time and CPU time.
-
-Exit codes: 0 done, whatever differs; 1 a --fail-if was proven; 3 a server failed; 4 what was answered were errors, or a --fail-if could not be judged.")]
+  tare compare base.tare new.tare                    records of tare run, as far as they show
+  tare compare --sut './server --port {port}' /json /fast-json    two pages of one program
+  tare compare --sut embedded --sut './server {port}' /plaintext /   a page for each
+  tare compare /plaintext '/spin?ns=200'             the built-in server
+  tare compare --fail-if 'net < -2%' --fail-if 'p99 > 5%' --sut … --sut … /")]
 pub struct CompareArgs {
-    /// What to ask for: a path, or http://127.0.0.1:{port}/path; one for all, or one for each program [default: / (embedded:
-    /// /plaintext)]. Or records of `tare run`, each held against the first.
+    /// What to ask for: a path or URL for all, or one for each.
+    ///
+    /// A path, or http://127.0.0.1:{port}/path; one for all, or one for each program [default: / (embedded: /plaintext)]. Or records of
+    /// `tare run`, each held against the first.
     #[arg(value_name = "URL|FILE.tare")]
     pub urls: Vec<String>,
-    /// Start this server (through sh) with a port in place of {port}; `embedded` is the built-in one. The first is what others are
-    /// held against; one alone is asked for two URLs [default: embedded].
+    /// Start this server, with a port in place of {port}.
+    ///
+    /// Through sh; `embedded` is the built-in one. The first is what others are held against; one alone is asked for two URLs
+    /// [default: embedded].
     #[arg(long = "sut", value_name = "COMMAND", help_heading = "Servers")]
     pub suts: Vec<String>,
-    /// Run this command (without a shell) again and again instead of asking a server; the first is what others are held against.
+    /// Run this command again and again instead of asking a server.
+    ///
+    /// Without a shell; the first is what others are held against.
     #[arg(long = "command", value_name = "COMMAND", help_heading = "Commands", conflicts_with_all = ["suts", "urls", "load_cpus", "start_timeout", "warmup", "cold"])]
     #[arg(conflicts_with_all = super::traffic::ALL)]
     pub commands: Vec<String>,
-    /// Hold all servers, or commands, on these CPUs [default: half of the cores; commands: wherever they want to be].
+    /// Hold all on these CPUs [default: half of the cores].
+    ///
+    /// All servers, or commands [default: half of the cores; commands: wherever they want to be].
     #[arg(long, value_name = "LIST", value_parser = values::cpu_list, help_heading = "Servers")]
     pub sut_cpus: Option<CpuList>,
-    /// Wait so long for each server to answer [default: 30s].
+    /// How long each server may take to answer [default: 30s].
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration, help_heading = "Servers")]
     pub start_timeout: Option<Duration>,
-    /// Hold the generators on these CPUs [default: other physical cores than the servers', where there are any].
+    /// Hold the generators on these CPUs [default: others].
+    ///
+    /// [default: other physical cores than the servers', where there are any]
     #[arg(long, value_name = "LIST", value_parser = values::cpu_list, help_heading = "Servers")]
     pub load_cpus: Option<CpuList>,
 
@@ -57,7 +59,9 @@ pub struct CompareArgs {
 
     #[command(flatten)]
     pub exports: OutputArgs,
-    /// Keep the result, with every launch, as JSON in this file, from the first launch on.
+    /// Keep the result, with every launch, as JSON in this file.
+    ///
+    /// From the first launch on.
     #[arg(short, long, value_name = "FILE.json", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// No progress on standard error.
@@ -82,25 +86,37 @@ pub struct DesignArgs {
     /// Take no longer than this.
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = values::positive_duration)]
     pub budget: Duration,
-    /// End as soon as the intervals of throughput and of the CPU time of a request (commands: of both times) are as narrow: ± this.
+    /// End as soon as the intervals are as narrow: ± this.
+    ///
+    /// Those of throughput and of the CPU time of a request; of commands those of both times.
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = values::percent)]
     pub precision: f64,
-    /// Differences up to this do not matter: `no difference` is then said.
+    /// Differences up to this do not matter.
+    ///
+    /// `no difference` is then said.
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = values::percent)]
     pub margin: f64,
-    /// Exit with code 1 once this is proven (its whole interval is beyond it); may be given several times. Figures: throughput,
-    /// net, cpu_per_request, p50, p90, p99, p99.9 (where every launch has 10,000 answers of each server); of commands: time, cpu_time.
+    /// Exit code 1 once this is proven, as 'net < -2%'; repeatable.
+    ///
+    /// Proven means that its whole interval is beyond it; may be given several times. Figures: throughput, net, cpu_per_request, p50, p90,
+    /// p99, p99.9 (where every launch has 10,000 answers of each server); of commands: time, cpu_time.
     #[arg(long, value_name = "CONDITION", value_parser = condition)]
     pub fail_if: Vec<Condition>,
-    /// Counted load in a launch, all servers together; commands: runs interleaved for so long at least [default: 600ms; servers, where
-    /// the budget has room for 40 launches: then as long as the first ones show to tell most].
+    /// Counted load in a launch, all together [default: 600ms].
+    ///
+    /// Of all servers together; of commands: runs interleaved for so long at least [default: 600ms; servers, where the budget has room for
+    /// 40 launches: then as long as the first ones show to tell most].
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub window: Option<Duration>,
-    /// Load each launch for so long before it is counted [default: 200ms; a server whose runtime compiles while it runs (Node, a JVM,
-    /// .NET, …) until a request costs no less any more, and for three tenths of the budget at most].
+    /// Load each launch so long before it counts [default: 200ms].
+    ///
+    /// [default: 200ms; a server whose runtime compiles while it runs (Node, a JVM, .NET, …) until a request costs no less any more, and
+    /// for three tenths of the budget at most].
     #[arg(short, long, value_name = "TIME", value_parser = values::positive_duration)]
     pub warmup: Option<Duration>,
-    /// Count a launch from its first fifth of a second of load on, warm or not: for who wants to compare starts.
+    /// Compare starts: count a launch warm or not.
+    ///
+    /// It is counted from its first fifth of a second of load on.
     #[arg(long, conflicts_with = "warmup")]
     pub cold: bool,
     /// Seed of all orders [default: another one each time].

@@ -6,14 +6,14 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tare explain                        every cause in a line
-  tare explain server-cpu-bound       what it means, its evidence, what looks the same, what to do, how to confirm it
-  tare explain --json | jq -r '.[].cause'
-
-Causes are what 'tare run' names as the bottleneck or as a finding.")]
+  tare explain server-cpu-bound       what it means, its evidence, what to do, how to confirm it
+  tare explain --json | jq -r '.[].cause'")]
 pub struct ExplainArgs {
     /// The cause; without it, all are listed.
     pub cause: Option<String>,
-    /// Print the page as one JSON object; without a cause all pages as an array.
+    /// Print the page as one JSON object.
+    ///
+    /// Without a cause all pages as an array.
     #[arg(long)]
     pub json: bool,
 }

@@ -8,42 +8,53 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tare_model::threshold::Threshold;
 
-/// Make load and tell what came back: rate, latency, errors. Flags mean what they mean in wrk and wrk2.
+/// `tare load`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  tare load -t1 -c64 -d10s --latency http://127.0.0.1:8080/    as fast as the server answers (closed loop)
-  tare load -R 5000 -d10s http://127.0.0.1:8080/               5,000 a second, latency from when each was due
-  tare load -c1 --busy-poll http://127.0.0.1:8080/             one request at a time, no wake-up in its latency
-  tare load --steps 1k-20k:30s http://127.0.0.1:8080/          a ramp
-  tare load --find 'p99<5ms' -d30s http://127.0.0.1:8080/      the highest rate that holds an objective
-  tare load --fail-if 'p99>20ms' http://127.0.0.1:8080/        a gate: exit code 1 where that is so
-
-Exit codes: 0 done; 1 a --fail-if is so; 2 usage; 3 the server or the generator failed; 4 the result is not valid, or a --fail-if has no figure; 130 interrupted.")]
+  tare load -t1 -c64 -d10s --latency http://127.0.0.1:8080/  as fast as it answers (closed loop)
+  tare load -R 5000 -d10s http://127.0.0.1:8080/             5,000 a second (open loop)
+  tare load --find 'p99<5ms' -d30s http://127.0.0.1:8080/    the highest rate that holds this
+  tare load -c1 --busy-poll http://127.0.0.1:8080/           no wake-up in its latency
+  tare load --steps 1k-20k:30s http://127.0.0.1:8080/        a ramp
+  tare load --fail-if 'p99>20ms' http://127.0.0.1:8080/      a gate: exit code 1 where that is so")]
 pub struct LoadArgs {
     /// Where the load goes.
     #[arg(value_name = "URL")]
     pub url: String,
-    /// Length of the whole run [default: 10s, or the length of --steps].
+    /// Length of the whole run [default: 10s].
+    ///
+    /// With --steps the default is their length.
     #[arg(short = 'd', long, value_name = "TIME", value_parser = values::positive_duration)]
     pub duration: Option<Duration>,
-    /// Of it, leave this much at the beginning out of the figures.
+    /// Leave this much at the beginning out of the figures.
+    ///
+    /// It is a part of --duration.
     #[arg(short = 'w', long, value_name = "TIME", default_value = "0s", value_parser = values::duration)]
     pub warmup: Duration,
-    /// Stop after this many requests, at the latest after the run's length.
+    /// Stop after this many requests.
+    ///
+    /// At the latest after the run's length.
     #[arg(short = 'n', long, value_name = "N", value_parser = values::count)]
     pub requests: Option<u64>,
-    /// Look for the highest rate that holds this, as p99<5ms.
+    /// Find the highest rate that holds this, as 'p99<5ms'.
+    ///
+    /// A closed loop shows where to begin; then runs at one rate each follow, within --duration. A rate holds where the latency is below
+    /// the bound, and 99 % of the scheduled requests are answered without an error.
     #[arg(long, value_name = "OBJECTIVE", value_parser = values::objective, conflicts_with_all = ["rate", "steps", "think", "requests"])]
     pub find: Option<values::Objective>,
 
-    /// End with exit code 1 where a figure is beyond a bound: 'p99 > 20ms', 'errors > 1%', 'throughput < 5000'; may be given several times.
+    /// Exit code 1 where this is so, as 'p99 > 20ms'; repeatable.
+    ///
+    /// A figure beyond a bound: 'p99 > 20ms', 'errors > 1%', 'throughput < 5000'; may be given several times.
     #[arg(long, value_name = "BOUND")]
     pub fail_if: Vec<Threshold>,
 
     #[command(flatten)]
     pub traffic: TrafficArgs,
-    /// Hold the generator on these CPUs, one thread each in turn.
-    #[arg(long, value_name = "LIST", value_parser = values::cpu_list)]
+    /// Hold the generator on these CPUs, as 0-3,8.
+    ///
+    /// The first thread on the first CPU, the second on the second, and so on round.
+    #[arg(long, value_name = "LIST", value_parser = values::cpu_list, help_heading = "Load")]
     pub load_cpus: Option<CpuList>,
 
     /// Print the whole distribution of latencies.
@@ -51,10 +62,14 @@ pub struct LoadArgs {
     pub latency: bool,
     #[command(flatten)]
     pub exports: OutputArgs,
-    /// Write the latencies of each second as an HdrHistogram interval log (V2, nanoseconds).
+    /// Write the latencies of each second as an HdrHistogram log.
+    ///
+    /// An interval log (V2), in nanoseconds.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub hdr: Option<PathBuf>,
-    /// Write rate, p50 and p99 of each 100 ms as CSV; `-` is standard output.
+    /// Write rate, p50 and p99 of each 100 ms as CSV.
+    ///
+    /// `-` is standard output.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub series: Option<PathBuf>,
     /// wrk's Lua script, to learn what does its work here.

@@ -8,15 +8,23 @@ use std::path::{Path, PathBuf};
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
     /// Print the result as one JSON object.
+    ///
+    /// 'tare schema' prints its schema.
     #[arg(long)]
     pub json: bool,
-    /// Write the figures as CSV, in base units (of a run its trials); `-` is standard output, in place of the result.
+    /// Write the figures as CSV; `-` is standard output.
+    ///
+    /// In base units; of a run its trials. With `-` they take the place of the result.
     #[arg(long, value_name = "FILE")]
     pub export_csv: Option<PathBuf>,
-    /// Write the result as Markdown tables; `-` is standard output, in place of the result.
+    /// Write the result as Markdown tables; `-` is standard output.
+    ///
+    /// With `-` they take the place of the result.
     #[arg(long, value_name = "FILE")]
     pub export_markdown: Option<PathBuf>,
-    /// Write the result as one HTML page that needs nothing but itself; `-` is standard output, in place of the result.
+    /// Write the result as one HTML page; `-` is standard output.
+    ///
+    /// The page needs nothing but itself. With `-` it takes the place of the result.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }

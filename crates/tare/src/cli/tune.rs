@@ -6,42 +6,36 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tare_machine::settings::{ClockWanted, Group, MemoryWanted, NetworkWanted, QuotaWanted, Wanted};
 
-/// Hold the machine still while something is measured, and always put it back.
-///
-/// Without a mode nothing is changed: it shows the values of the settings, or, with settings named, what --apply would do.
-///
-/// --apply alone holds what changes while a measurement runs and takes nothing from the program but chance: the governor
-/// to performance (the clock does not wait for load), boost off (it lasts until the CPU gets warm or other cores
-/// wake), automatic NUMA balancing off (it unmaps and moves memory meanwhile). Huge pages, the slice, queues and ports
-/// change what the program itself costs: they are applied only when named. With settings named, only those are applied;
-/// --defaults adds the three.
+/// `tare tune`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  tare tune                                  how the settings of this machine stand, and why some are not here
-  tare tune --apply -- ./bench.sh            applied while the command runs, put back when it ends, however it ends
-  tare tune --apply                          applied until 'tare tune --restore', or until the machine is started again
+  tare tune                                  the settings of this machine, and why some are not here
+  tare tune --apply -- ./bench.sh            applied while the command runs, then put back
+  tare tune --apply                          applied until 'tare tune --restore', or a reboot
   tare tune --apply --max-frequency 2.8GHz --min-frequency 2.8GHz --irqs-off 2-3
   tare tune --apply --quota 200% --pid 4711
-  tare tune --dry-run --huge-pages 2GiB
-
-What was there before is on disk before anything is changed. A tare that is killed (kill -9) while it applies settings, or while
-COMMAND runs under them, is undone by the next 'tare run', 'load', 'doctor', 'tune' (but --dry-run, --systemd) or
-'recover': that also kills COMMAND. With -- COMMAND the exit code is COMMAND's own.")]
+  tare tune --dry-run --huge-pages 2GiB")]
 pub struct TuneArgs {
     #[command(flatten)]
     pub mode: ModeArgs,
     #[command(flatten)]
     pub settings: SettingArgs,
-    /// With --restore: also put back what somebody else has changed since.
+    /// With --restore: also put back what others changed since.
+    ///
+    /// Without it, what somebody else has changed since is left, and named.
     #[arg(long, requires = "restore", conflicts_with_all = ["apply", "dry_run", "status", "systemd"])]
     pub force: bool,
     /// Print the status or the plan as one JSON object.
     #[arg(long, conflicts_with_all = ["apply", "restore", "systemd"])]
     pub json: bool,
-    /// Read (and change) a captured tree with its own `proc` and `sys` instead of this machine.
+    /// Read (and change) a captured tree instead of this machine.
+    ///
+    /// A folder with its own `proc` and `sys`.
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
     /// With --apply: apply the settings only while this runs.
+    ///
+    /// The exit code is then COMMAND's own.
     #[arg(last = true, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true, requires = "apply",
           conflicts_with_all = ["restore", "dry_run", "status", "systemd"])]
     pub command: Vec<String>,
@@ -63,7 +57,9 @@ pub struct ModeArgs {
     /// Show the values of the settings, and which tare has applied.
     #[arg(long)]
     pub status: bool,
-    /// Print a systemd unit that holds the settings (of itself: the governor) from boot on.
+    /// Print a systemd unit that holds the settings from boot on.
+    ///
+    /// Where no setting is named: the governor.
     #[arg(long)]
     pub systemd: bool,
 }
@@ -82,16 +78,20 @@ pub enum Switch {
 #[command(next_help_heading = "Settings")]
 pub struct SettingArgs {
     /// Also the settings that are applied when none is named.
+    ///
+    /// The governor, boost and automatic NUMA balancing.
     #[arg(long)]
     pub defaults: bool,
     #[command(flatten)]
     pub clock: ClockArgs,
     #[command(flatten)]
     pub memory: MemoryArgs,
-    /// Shortest time on a CPU before another thread may run, 100us to 1s.
+    /// Shortest time on a CPU before another runs, 100us to 1s.
+    ///
+    /// Before another thread may run.
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub base_slice: Option<Duration>,
-    /// Have devices interrupt other CPUs than these.
+    /// Have devices interrupt other CPUs than these, as 2-3.
     #[arg(long, value_name = "CPUS", value_parser = values::cpu_list)]
     pub irqs_off: Option<CpuList>,
     #[command(flatten)]
@@ -106,13 +106,15 @@ pub struct ClockArgs {
     /// Who chooses the clock: performance, powersave, schedutil …
     #[arg(long, value_name = "NAME")]
     pub governor: Option<String>,
-    /// Clocks above the nominal one.
+    /// Clocks above the nominal one: on or off.
     #[arg(long, value_name = "SWITCH")]
     pub boost: Option<Switch>,
     /// Lowest clock, as 2.8GHz.
     #[arg(long, value_name = "CLOCK", value_parser = values::clock_hz)]
     pub min_frequency: Option<f64>,
-    /// Highest clock; the same as the lowest holds it at one rate.
+    /// Highest clock.
+    ///
+    /// The same as the lowest holds it at one rate.
     #[arg(long, value_name = "CLOCK", value_parser = values::clock_hz)]
     pub max_frequency: Option<f64>,
 }
@@ -120,16 +122,20 @@ pub struct ClockArgs {
 /// Memory.
 #[derive(Debug, Clone, Args)]
 pub struct MemoryArgs {
-    /// Transparent huge pages.
+    /// Transparent huge pages: always, madvise or never.
     #[arg(long, value_name = "WHEN", value_parser = ["always", "madvise", "never"])]
     pub thp: Option<String>,
-    /// Automatic moving of memory between NUMA nodes.
+    /// Move memory between NUMA nodes by itself: on or off.
     #[arg(long, value_name = "SWITCH")]
     pub numa_balancing: Option<Switch>,
-    /// A pool of huge pages of this size, refused where it would leave too little for the rest.
+    /// A pool of huge pages of this size, as 2GiB.
+    ///
+    /// It is refused where it would leave too little for the rest.
     #[arg(long, value_name = "SIZE", value_parser = size_bytes)]
     pub huge_pages: Option<u64>,
-    /// Write everything to disk and forget the page cache, once: nothing to put back.
+    /// Write all to disk and forget the page cache, once.
+    ///
+    /// There is nothing to put back.
     #[arg(long)]
     pub drop_caches: bool,
 }
@@ -148,13 +154,17 @@ pub struct NetworkArgs {
 /// The quota of a control group.
 #[derive(Debug, Clone, Args)]
 pub struct QuotaArgs {
-    /// CPU time of a control group, as 200% (two CPUs' worth), or none for no limit.
+    /// CPU time of a control group, as 200% (two CPUs), or none.
+    ///
+    /// 200% are two CPUs' worth; `none` is no limit. --pid or --cgroup says which group.
     #[arg(long, value_name = "PERCENT", value_parser = quota, requires = "group")]
     pub quota: Option<Quota>,
-    /// The quota is for the control group that this process is in.
+    /// The quota is for this process's control group.
     #[arg(long, value_name = "PID", requires = "quota", group = "group")]
     pub pid: Option<u32>,
-    /// The quota is for this control group: its path below the cpu controller, or its folder.
+    /// The quota is for this control group.
+    ///
+    /// Its path below the cpu controller, or its folder.
     #[arg(long, value_name = "PATH", requires = "quota", group = "group")]
     pub cgroup: Option<String>,
 }

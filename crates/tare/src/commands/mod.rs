@@ -9,6 +9,7 @@ pub mod doctor;
 pub mod explain;
 pub mod flame;
 pub mod gate;
+pub mod help;
 mod judged;
 pub mod load;
 pub mod plan;

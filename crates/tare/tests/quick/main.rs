@@ -4,6 +4,7 @@
 mod decisions;
 mod docs;
 mod doctor;
+mod help;
 mod house;
 #[path = "../support/pages.rs"]
 mod pages;
