@@ -8,6 +8,7 @@ mod decisions;
 mod failure;
 mod progress;
 mod terminal;
+mod version;
 
 use clap::Parser;
 use clap::error::ErrorKind;

@@ -28,7 +28,7 @@ use std::path::PathBuf;
 /// tare measures the gross figure (requests per second, or seconds per run), accounts for the tare (what the
 /// machine, the layout and the load generator took) and reports the net: what the program costs and could do here.
 #[derive(Debug, Parser)]
-#[command(name = "tare", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "tare", version, long_version = crate::version::LONG, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "Examples:
   tare run http://127.0.0.1:8080/            measure the server that answers there
   tare run -- ./program --its --arguments    measure a program that runs and ends
