@@ -53,6 +53,7 @@ fn main() -> ExitCode {
         Command::Schema(args) => commands::schema::schema(&args),
         Command::Completions { shell } => commands::completions::completions(shell),
         Command::Help { name } => commands::help::help(name.as_deref()),
+        Command::Man { dir } => commands::man::man(dir.as_deref()),
     };
     match result {
         Ok(code) => code,

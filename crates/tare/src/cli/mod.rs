@@ -255,6 +255,12 @@ pub enum Command {
         /// A command or a topic; without it, all are listed.
         name: Option<String>,
     },
+    /// Print the manual page of tare, or write those of all commands to a folder.
+    Man {
+        /// Write tare.1 and a page for each command to this folder; it is made if it is not there.
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
 }
 
 /// `tare show`.

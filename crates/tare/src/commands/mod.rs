@@ -12,6 +12,7 @@ pub mod gate;
 pub mod help;
 mod judged;
 pub mod load;
+pub mod man;
 pub mod plan;
 pub mod recover;
 pub mod report;
