@@ -1,0 +1,3 @@
+module example/server
+
+go 1.19
