@@ -9,6 +9,7 @@ mod compare;
 mod confirm;
 mod downstream;
 mod drain;
+mod examples;
 mod flame;
 mod foreign;
 mod gate;

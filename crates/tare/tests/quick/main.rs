@@ -6,6 +6,7 @@ mod docs;
 mod doctor;
 mod help;
 mod house;
+mod packages;
 #[path = "../support/pages.rs"]
 mod pages;
 mod schema;
