@@ -48,7 +48,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Compare", &["compare", "gate", "plan", "why"]),
     ("Read a result", &["show", "explain", "report", "flame", "schema"]),
     ("Know the machine", &["doctor", "tune", "calibrate", "recover"]),
-    ("Use tare", &["help", "completions"]),
+    ("Use tare", &["help", "man", "completions"]),
 ];
 
 /// What is on the screen of a command, by the ids of its options (those that every command has come by themselves), and its topics.

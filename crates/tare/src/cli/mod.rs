@@ -256,8 +256,13 @@ pub enum Command {
         name: Option<String>,
     },
     /// Print the manual page of tare, or write those of all commands to a folder.
+    #[command(after_help = "Examples:
+  tare man | man -l -         read it
+  tare man --dir man1         tare.1, and a page for each command")]
     Man {
-        /// Write tare.1 and a page for each command to this folder; it is made if it is not there.
+        /// Write tare.1 and a page for each command to this folder.
+        ///
+        /// It is made if it is not there.
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
