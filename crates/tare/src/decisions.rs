@@ -64,7 +64,8 @@ mod tests {
 
     #[test]
     fn topics_and_levels_are_read() {
-        let of = |text: &str, topic: &str, level| parsed(text).map(|all| all.would_enable(topic, &level)).ok();
+        let of =
+            |text: &str, topic: &str, level| parsed(text).map(|all| all.would_enable(topic, &level)).ok();
         assert_eq!(of("debug", "rules", Level::DEBUG), Some(true));
         assert_eq!(of("rules", "rules", Level::DEBUG), Some(true));
         assert_eq!(of("rules", "sut", Level::INFO), Some(false));

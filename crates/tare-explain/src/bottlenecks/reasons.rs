@@ -46,7 +46,9 @@ fn why_less(claim: Claim, (named, best): Claimed) -> String {
     match claim.rank == best.rank {
         true => format!(
             "as much as {}, and with a smaller share ({:.3} to {:.3})",
-            named.cause.id(), claim.share, best.share
+            named.cause.id(),
+            claim.share,
+            best.share
         ),
         false => format!(
             "and counts less than {}: '{}' comes before '{}'",

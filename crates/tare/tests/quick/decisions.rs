@@ -18,7 +18,8 @@ fn said(output: &Output, topic: &str) -> Vec<String> {
 
 #[test]
 fn every_rule_says_why_it_lost_and_the_result_is_the_same() {
-    for record in ["nginx-quota", "nginx-under-wrk", "nginx-low-rate", "program-computes", "nginx-error-page"] {
+    for record in ["nginx-quota", "nginx-under-wrk", "nginx-low-rate", "program-computes", "nginx-error-page"]
+    {
         let plain = show(record, &[], None);
         assert_eq!(said(&plain, "rules"), Vec::<String>::new());
         let result: Value = serde_json::from_slice(&plain.stdout).unwrap();

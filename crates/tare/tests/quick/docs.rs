@@ -228,7 +228,9 @@ fn every_page_is_in_the_summary() {
     let listed: Vec<String> = summary
         .lines()
         .iter()
-        .flat_map(|line| links(line.text).into_iter().map(|link| target(&summary, link).0).collect::<Vec<_>>())
+        .flat_map(|line| {
+            links(line.text).into_iter().map(|link| target(&summary, link).0).collect::<Vec<_>>()
+        })
         .collect();
     for page in pages::of_docs().iter().filter(|page| page.path != summary.path) {
         let times = listed.iter().filter(|path| **path == page.path).count();
