@@ -12,7 +12,6 @@ mod blocks;
 pub mod calibrate;
 pub mod compare;
 mod confirm;
-mod decisions;
 mod driven;
 mod duration;
 mod enough;

@@ -4,7 +4,9 @@ use crate::error::LabError;
 use crate::request::{PlaceRequest, ServerRequest, SutRequest};
 use tare_machine::placement::{self, Placement, Wanted};
 use tare_machine::{Root, cgroup};
+use tare_model::CpuSet;
 use tare_model::topology::Topology;
+use tracing::{Level, debug, enabled, info};
 
 /// More generator threads than this are used only when asked for.
 const LOAD_THREADS_MAX: u32 = 8;
@@ -55,6 +57,29 @@ fn choose(
         quota_cpus: cgroup::quota_cpus(&Root::live(), std::process::id()),
     };
     placement::choose(topology, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))
+}
+
+/// Prints who runs where, and by whose choice, for who does not believe it (`-v`); the server has so many threads.
+pub(crate) fn report(placement: &Placement, place: &PlaceRequest, threads: usize) {
+    if !enabled!(target: "placement", Level::INFO) {
+        return;
+    }
+    let list = |cpus: &[u32]| cpus.iter().copied().collect::<CpuSet>().to_string();
+    let why_sut = match (&place.sut_cpus, threads) {
+        (Some(_), _) => "given by --sut-cpus".to_owned(),
+        (None, 0) => "its processes are not seen".to_owned(),
+        (None, threads) => format!("what its {threads} threads may use"),
+    };
+    let why_load = match &place.load_cpus {
+        Some(_) => "given by --load-cpus",
+        None => "those that the server does not use, as far as there are such",
+    };
+    info!(target: "placement", "server on CPUs {}: {why_sut}", list(&placement.sut_cpus));
+    info!(target: "placement", "load generator on CPUs {}: {why_load}", list(&placement.load_cpus));
+    info!(target: "placement", "observers on CPUs {}", list(&placement.observer_cpus));
+    for note in &placement.notes {
+        debug!(target: "placement", "{note}");
+    }
 }
 
 /// Generator threads unless others are asked for: half of the machine's cores, so that the other half can serve.

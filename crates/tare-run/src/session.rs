@@ -3,7 +3,6 @@
 
 use crate::blocks::{self, Stint};
 use crate::confirm;
-use crate::decisions;
 use crate::driven::keep;
 use crate::error::LabError;
 use crate::identity;
@@ -45,7 +44,7 @@ fn server(mut resolved: Resolved, running: &mut Running<'_>) -> Result<(), LabEr
     let topology = running.topology.clone();
     let subject = subjects::of(&resolved)?;
     let mut sut = subject.open(&resolved, running)?;
-    decisions::sut(&sut, subject.why());
+    subjects::decided::report(&sut, subject.why());
     notes(&resolved.request.traffic, &sut, running)?;
     let first = match resolved.by_connections {
         true => loads::show(&resolved, &mut sut, running)?,
@@ -64,7 +63,7 @@ fn server(mut resolved: Resolved, running: &mut Running<'_>) -> Result<(), LabEr
     for note in &placement.notes {
         running.progress.show(Event::Notice(note.clone()));
     }
-    decisions::placement(&placement, &resolved.request, &sut);
+    place::report(&placement, &resolved.request.place, sut.tids().len());
     let request = &resolved.request;
     // Kept until the end: dropping it puts an attached SUT back on the CPUs it came with.
     let journal = running.journal.clone();

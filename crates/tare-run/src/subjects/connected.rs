@@ -1,8 +1,8 @@
 //! A server of any protocol, which a load generator shows: it is who holds the other ends of the generator's connections.
 
+use super::decided;
 use super::subject::Subject;
 use super::sut::Sut;
-use crate::decisions;
 use crate::error::LabError;
 use crate::plan::Resolved;
 use crate::process::descendants;
@@ -64,7 +64,7 @@ pub(crate) fn met(sut: &mut Sut, peers: &[Peer], running: &mut Running<'_>) -> R
         pids.dedup();
         sut.pids = pids.clone();
         sut.kind = plan::Sut::Attached { pids };
-        decisions::sut(sut, Connected.why());
+        decided::report(sut, Connected.why());
     }
     let others: Vec<Peer> =
         peers.iter().filter(|peer| !of_sut.iter().any(|own| own.at == peer.at)).cloned().collect();

@@ -4,6 +4,7 @@
 pub(crate) mod answer;
 mod attached;
 mod connected;
+pub(crate) mod decided;
 pub(crate) mod embedded;
 pub(crate) mod fit;
 mod found;
