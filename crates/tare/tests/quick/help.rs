@@ -49,9 +49,8 @@ fn every_command_has_a_screen_a_list_and_an_explanation() {
             assert!(line.chars().count() <= COLUMNS, "{name}: {line:?}");
         }
         let explained = printed(&["help", name]);
-        let options = all
-            .lines()
-            .filter_map(|line| line.trim_start().split_whitespace().find(|word| word.starts_with("--")));
+        let options =
+            all.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with("--")));
         for option in options
             .filter(|option| all.contains(&format!("    {option}")) || all.contains(&format!(", {option}")))
         {
