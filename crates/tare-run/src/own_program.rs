@@ -34,8 +34,9 @@ fn with(words: &[String], path: &str) -> Vec<String> {
         [program, rest @ ..] if program == NAME => {
             std::iter::once(path).chain(rest.iter().map(String::as_str)).map(str::to_owned).collect()
         }
-        [shell, option, line] if option == "-c" && is_shell(shell) => {
-            vec![shell.clone(), option.clone(), in_line(line, path)]
+        [shell, before @ .., option, line] if option == "-c" && is_shell(shell) => {
+            let through = std::iter::once(shell).chain(before).chain([option]).cloned();
+            through.chain([in_line(line, path)]).collect()
         }
         _ => words.to_vec(),
     }
@@ -69,6 +70,7 @@ mod tests {
             (&["sh", "-c", "tare serve --root tare"], "sh|-c|'/my tools/tare' serve --root tare"),
             (&["/bin/bash", "-c", " tare; tare"], "/bin/bash|-c|'/my tools/tare'; tare"),
             (&["sh", "-c", "tare"], "sh|-c|'/my tools/tare'"),
+            (&["bash", "-e", "-c", "tare serve"], "bash|-e|-c|'/my tools/tare' serve"),
             (&["sh", "-c", "tare-old serve"], "sh|-c|tare-old serve"),
             (&["sh", "-c", "./tare serve"], "sh|-c|./tare serve"),
             (&["sh", "-c", "cd x && tare serve"], "sh|-c|cd x && tare serve"),

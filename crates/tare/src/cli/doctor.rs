@@ -20,8 +20,6 @@ pub struct DoctorArgs {
     /// What was found, what it does to a figure, and what to do. Without it this is said of what is bad or to mind only.
     #[arg(short, long)]
     pub all: bool,
-    #[command(flatten)]
-    pub exports: OutputArgs,
     /// Do not probe, and watch the others for a moment only.
     #[arg(long)]
     pub no_probes: bool,
@@ -42,6 +40,8 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "POLICY", num_args = 0..=1, require_equals = true, default_missing_value = "auto",
           conflicts_with_all = ["json", "no_probes", "capture"])]
     pub topology: Option<Policy>,
+    #[command(flatten)]
+    pub exports: OutputArgs,
     /// No progress on standard error.
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,

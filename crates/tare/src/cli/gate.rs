@@ -17,7 +17,7 @@ use tare_model::condition::Condition;
 #[command(after_help = "Examples:
   tare gate --sut './new --port {port}' --against './old --port {port}' /plaintext
   tare gate new.tare --history main.jsonl          against the level that the branch has come to
-  tare gate new.tare --baseline base.tare          against one run, of the branch's base for instance
+  tare gate new.tare --baseline base.tare          against one run, as of the branch's base
   tare gate --command './new.test' --against './old.test'
   tare gate new.tare --baseline base.tare --fail-if 'net < -2%' --fail-if 'p99 > 10%'
   tare gate new.tare --history main.jsonl --keep --label \"$(git rev-parse --short HEAD)\"

@@ -63,7 +63,7 @@ const SCREENS: &[Screen] = &[
     Screen {
         command: "run",
         options: &["start", "load", "connections", "rate", "duration", "precision", "record", "json"],
-        topics: &["sut", "programs", "generators", "trials", "result"],
+        topics: &["sut", "programs", "trials", "result"],
     },
     Screen {
         command: "load",
@@ -238,10 +238,10 @@ pub fn overview() -> String {
     for (name, topic) in TOPICS {
         text += &format!("  {name:<13}{}\n", topic.lines().next().unwrap_or_default());
     }
-    text += &format!("\n{GENERAL}:\n{}", options(cli.get_arguments()));
+    text += &format!("\nOptions:\n{}", options(cli.get_arguments()));
     let examples = cli.get_after_help().map(ToString::to_string).unwrap_or_default();
     text + &format!(
-        "\n{examples}\n\n'tare COMMAND -h' shows its main options, 'tare help COMMAND' explains all, 'tare help TOPIC' a topic\n"
+        "\n{examples}\n\n'tare COMMAND -h' shows main options, 'tare help COMMAND' explains all, 'tare help TOPIC' a topic\n"
     )
 }
 
@@ -286,7 +286,7 @@ fn screen(command: &mut Command) -> String {
     let general = command.get_arguments().filter(|argument| is_general(argument));
     let shown = command.get_positionals().chain(chosen).chain(general);
     format!(
-        "{}\n\n{usage}\n\n{}\n{}\n--help lists all options, 'tare help {name}' explains them{}\n",
+        "{}\n\n{usage}\n\n{}\n{}\n--help lists all; 'tare help {name}' explains all{}\n",
         about(command),
         options(shown),
         examples(command, SCREEN_EXAMPLES),
@@ -413,182 +413,5 @@ fn wrapped(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-
-    const SCREEN_LINES_MAX: usize = 24;
-    const ALL_LINES_MAX: usize = 120;
-
-    fn names() -> Vec<String> {
-        Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect()
-    }
-
-    #[test]
-    fn every_command_is_in_one_group_and_no_topic_has_its_name() {
-        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-        grouped.sort_unstable();
-        let mut all = names();
-        all.sort_unstable();
-        assert_eq!(grouped, all);
-        assert!(TOPICS.iter().all(|(name, _)| !grouped.contains(name)));
-        assert!(FIRST.iter().all(|name| grouped.contains(name)));
-        for (at, (name, _)) in TOPICS.iter().enumerate() {
-            assert!(TOPICS[..at].iter().all(|(other, _)| other != name), "{name} stands there twice");
-        }
-    }
-
-    #[test]
-    fn screens_are_of_what_there_is() {
-        let mut cli = built();
-        for screen in SCREENS {
-            let command = cli.find_subcommand_mut(screen.command).unwrap();
-            for id in screen.options {
-                let known = command.get_arguments().any(|argument| argument.get_id() == id);
-                assert!(known, "{} has no {id}", screen.command);
-            }
-            for name in screen.topics {
-                assert!(topic(name).is_some(), "{}: there is no topic {name}", screen.command);
-            }
-        }
-    }
-
-    #[test]
-    fn each_help_is_as_long_as_it_may_be_and_has_every_option() {
-        for name in names() {
-            let of = |extent| of_command(&name, extent).unwrap();
-            let (screen, all, explained) = (of(Extent::Screen), of(Extent::All), of(Extent::Explained));
-            assert!(
-                screen.lines().count() <= SCREEN_LINES_MAX,
-                "{name} -h: {}\n{screen}",
-                screen.lines().count()
-            );
-            assert!(all.lines().count() <= ALL_LINES_MAX, "{name} --help: {}", all.lines().count());
-            for line in screen.lines().chain(all.lines()) {
-                assert!(line.chars().count() <= WIDTH, "{name}: {line:?}");
-            }
-            let cli = built();
-            let command = cli.find_subcommand(&name).unwrap();
-            for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
-                let shown = argument.to_string();
-                let line = all.lines().find(|line| line.contains(&shown));
-                let line = line.unwrap_or_else(|| panic!("{name} --help has no {shown}"));
-                let text = line.split(&shown).nth(1).unwrap_or_default().trim();
-                assert!(text.len() > 3 && !text.ends_with('.'), "{name}: {line:?}");
-                assert!(explained.contains(&shown), "tare help {name} has no {shown}");
-            }
-            for general in ["--color", "--verbose", "--help"] {
-                let texts = [&screen, &all, &explained];
-                assert!(texts.iter().all(|text| text.contains(general)), "{name}: {general}");
-            }
-            assert!(all.contains("Examples:") && screen.contains("Examples:"), "{name} has no example");
-        }
-    }
-
-    #[test]
-    fn the_lists_fit() {
-        let (first, all) = (first_screen(), overview());
-        assert!(first.lines().count() <= SCREEN_LINES_MAX && all.lines().count() <= ALL_LINES_MAX);
-        for line in first.lines().chain(all.lines()).chain(FIRST_STEPS.lines()) {
-            assert!(line.chars().count() <= WIDTH, "{line:?}");
-        }
-        for name in names().iter().map(String::as_str).chain(TOPICS.iter().map(|(name, _)| *name)) {
-            assert!(all.contains(&format!("\n  {name} ")), "{name}");
-        }
-    }
-
-    #[test]
-    fn topics_have_a_title_and_fit() {
-        for (name, text) in TOPICS {
-            let mut lines = text.lines();
-            let title = lines.next().unwrap_or_default();
-            assert!((10..=84).contains(&title.chars().count()) && !title.ends_with('.'), "{name}: {title:?}");
-            assert_eq!(lines.next(), Some(""), "{name}");
-            assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{name}");
-            for line in text.lines() {
-                assert!(line.chars().count() <= WIDTH && !line.ends_with(' '), "{name}: {line:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_nearest_name_is_found() {
-        for (word, meant) in [
-            ("trails", Some("trials")),
-            ("exit", Some("exit-codes")),
-            ("plam", Some("plan")),
-            ("env", Some("environment")),
-            ("xyzzy", None),
-        ] {
-            assert_eq!(nearest(word).as_deref(), meant, "{word}");
-        }
-    }
-
-    #[test]
-    fn the_extent_is_that_of_the_option_and_the_command_the_first_one() {
-        let of = |line: &str| asked(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
-        let known = |name, extent| of_command(name, extent).unwrap();
-        assert_eq!(of("run -h"), known("run", Extent::Screen));
-        assert_eq!(of("--color never load --help"), known("load", Extent::All));
-        assert_eq!(of("run -h -- sort --help"), known("run", Extent::Screen));
-        assert_eq!((of("-h"), of("--help")), (first_screen(), overview()));
-    }
-
-    /// The words of a command line, as a shell splits it.
-    fn words_of(line: &str) -> Vec<String> {
-        let (mut words, mut quote, mut word) = (Vec::new(), None, None::<String>);
-        for letter in line.chars() {
-            match (letter, quote) {
-                (' ', None) => words.extend(word.take()),
-                ('\'' | '"', None) => {
-                    quote = Some(letter);
-                    word.get_or_insert_default();
-                }
-                (letter, Some(end)) if letter == end => quote = None,
-                (letter, _) => word.get_or_insert_default().push(letter),
-            }
-        }
-        words.extend(word);
-        words
-    }
-
-    /// Every command line in an example or a topic is one that tare takes.
-    #[test]
-    fn examples_can_be_typed() {
-        let mut cli = built();
-        let texts = cli.get_subcommands_mut().map(|command| {
-            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            (command.get_name().to_owned(), text)
-        });
-        let mut texts: Vec<(String, String)> = texts.collect();
-        texts.push(("tare".to_owned(), cli.get_after_help().map(ToString::to_string).unwrap_or_default()));
-        texts.push(("tare alone".to_owned(), FIRST_STEPS.to_owned()));
-        texts.extend(TOPICS.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
-        let mut seen = 0;
-        for (name, text) in texts {
-            let joined = text.replace("\\\n            ", "");
-            for line in joined.lines().filter_map(|line| line.strip_prefix("  ")) {
-                let is_command = line.starts_with("tare ") || line.contains("| tare ");
-                let line = line
-                    .split_once("| ")
-                    .filter(|(_, after)| after.starts_with("tare "))
-                    .map_or(line, |(_, after)| after);
-                // Behind the command stands what it gives, or another program.
-                let ends = ["  ", " | ", " && ", " > "].iter().filter_map(|end| line.find(end)).min();
-                let line = line[..ends.unwrap_or(line.len())].replace(" PID", " 4711");
-                if !is_command {
-                    continue;
-                }
-                seen += 1;
-                let parsed = Cli::try_parse_from(words_of(&line));
-                let is_help = |error: &clap::Error| error.kind() == clap::error::ErrorKind::DisplayHelp;
-                if let Err(error) = parsed.map(drop)
-                    && !is_help(&error)
-                {
-                    panic!("{name}: {line:?}: {error}");
-                }
-            }
-        }
-        assert!(seen > 80, "{seen}");
-    }
-}
+#[path = "help_tests.rs"]
+mod tests;

@@ -80,7 +80,7 @@ pub struct SutArgs {
     /// One that was already running is put back afterwards.
     #[arg(long, value_name = "LIST", value_parser = values::cpu_list)]
     pub sut_cpus: Option<CpuList>,
-    /// Its CPUs: auto, spread, same-node, smt-pairs, random:SEED.
+    /// Choose its CPUs: auto, spread, same-node, smt-pairs, random:SEED.
     ///
     /// For a SUT that tare starts. 'tare help placement' explains them.
     #[arg(long, value_name = "POLICY", conflicts_with_all = ["sut_cpus", "sut_pid", "sut_group", "command"])]

@@ -18,8 +18,6 @@ use tare_machine::settings::{ClockWanted, Group, MemoryWanted, NetworkWanted, Qu
 pub struct TuneArgs {
     #[command(flatten)]
     pub mode: ModeArgs,
-    #[command(flatten)]
-    pub settings: SettingArgs,
     /// With --restore: also put back what others changed since.
     ///
     /// Without it, what somebody else has changed since is left, and named.
@@ -39,6 +37,8 @@ pub struct TuneArgs {
     #[arg(last = true, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true, requires = "apply",
           conflicts_with_all = ["restore", "dry_run", "status", "systemd"])]
     pub command: Vec<String>,
+    #[command(flatten)]
+    pub settings: SettingArgs,
 }
 
 /// What is to be done.
@@ -125,7 +125,7 @@ pub struct MemoryArgs {
     /// Transparent huge pages: always, madvise or never.
     #[arg(long, value_name = "WHEN", value_parser = ["always", "madvise", "never"])]
     pub thp: Option<String>,
-    /// Move memory between NUMA nodes by itself: on or off.
+    /// Automatic moving of memory between NUMA nodes: on or off.
     #[arg(long, value_name = "SWITCH")]
     pub numa_balancing: Option<Switch>,
     /// A pool of huge pages of this size, as 2GiB.
