@@ -23,7 +23,7 @@ fn every_rule_says_why_it_lost_and_the_result_is_the_same() {
         let plain = show(record, &[], None);
         assert_eq!(said(&plain, "rules"), Vec::<String>::new());
         let result: Value = serde_json::from_slice(&plain.stdout).unwrap();
-        let named = result["verdict"]["bottleneck"].as_str().unwrap_or_else(|| panic!("{result:#}"));
+        let named = result["bottleneck"].as_str().unwrap_or_else(|| panic!("{result:#}"));
         let all = show(record, &["-vv"], None);
         assert_eq!(plain.stdout, all.stdout, "{record}");
         let lines = said(&all, "rules");
