@@ -15,7 +15,8 @@ const SHELLS: [&str; 7] = ["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"];
 /// deleted since it was started.
 fn here() -> Option<PathBuf> {
     let path = std::env::current_exe().ok()?;
-    (path.file_name()? == NAME && path.is_file()).then_some(path)
+    // A command line is text: a path that is none is not put into it.
+    (path.file_name()? == NAME && path.is_file() && path.to_str().is_some()).then_some(path)
 }
 
 /// What a program is found by: its name, or for `tare` where this one is.
@@ -48,9 +49,15 @@ fn is_shell(program: &str) -> bool {
 
 fn in_line(line: &str, path: &str) -> String {
     let ends =
-        |rest: &&str| rest.is_empty() || rest.starts_with(|c: char| c.is_whitespace() || ";&|".contains(c));
-    match line.trim_start().strip_prefix(NAME).filter(ends) {
-        Some(rest) => format!("{}{rest}", shell_words::quote(path)),
+        |rest: &&str| rest.is_empty() || rest.starts_with(|c: char| c.is_whitespace() || ";&|<>".contains(c));
+    let line = line.trim_start();
+    // `exec` leaves the shell no process of its own, and the word after it is the program.
+    let (before, program) = match line.strip_prefix("exec ") {
+        Some(program) => ("exec ", program.trim_start()),
+        None => ("", line),
+    };
+    match program.strip_prefix(NAME).filter(ends) {
+        Some(rest) => format!("{before}{}{rest}", shell_words::quote(path)),
         None => line.to_owned(),
     }
 }
@@ -70,6 +77,8 @@ mod tests {
             (&["sh", "-c", "tare serve --root tare"], "sh|-c|'/my tools/tare' serve --root tare"),
             (&["/bin/bash", "-c", " tare; tare"], "/bin/bash|-c|'/my tools/tare'; tare"),
             (&["sh", "-c", "tare"], "sh|-c|'/my tools/tare'"),
+            (&["sh", "-c", "exec tare serve"], "sh|-c|exec '/my tools/tare' serve"),
+            (&["sh", "-c", "tare>out"], "sh|-c|'/my tools/tare'>out"),
             (&["bash", "-e", "-c", "tare serve"], "bash|-e|-c|'/my tools/tare' serve"),
             (&["sh", "-c", "tare-old serve"], "sh|-c|tare-old serve"),
             (&["sh", "-c", "./tare serve"], "sh|-c|./tare serve"),
