@@ -115,10 +115,9 @@ pub(crate) fn decide(accounting: &Accounting, open: bool) -> Verdict {
         in_scope(accounting).map(|bottleneck| (bottleneck, (bottleneck.holds)(accounting))).collect();
     let claimed = claims.iter().filter_map(|(bottleneck, claim)| Some((*bottleneck, (*claim)?)));
     let first = claimed.max_by(|a, b| a.1.order(&b.1));
-    reasons::report(accounting, &claims, first);
+    reasons::report(accounting, &claims, first, open);
     match first {
         Some((bottleneck, claim)) if open && claim.by_time => {
-            reasons::report_open(bottleneck.cause);
             Verdict { cause: Cause::Unknown, gross_is: bottleneck.gross_is }
         }
         Some((bottleneck, _)) => Verdict { cause: bottleneck.cause, gross_is: bottleneck.gross_is },

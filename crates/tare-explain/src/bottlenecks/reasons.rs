@@ -4,7 +4,7 @@ use crate::bottlenecks::bottleneck::Bottleneck;
 use crate::bottlenecks::rank::Claim;
 use crate::capacity::levels::Accounting;
 use std::collections::BTreeSet;
-use tare_model::outcome::{Cause, Evidence};
+use tare_model::outcome::Evidence;
 use tracing::{Level, debug, enabled, info};
 
 /// What a rule saw, at most: the first figures are those that it goes by.
@@ -12,21 +12,28 @@ const FIGURES_MAX: usize = 5;
 
 type Claimed = (&'static Bottleneck, Claim);
 
-/// Of all rules and their claims, the `first` one.
+/// Of all rules and their claims, the `first` one. `open`: the time accounting does not close.
 pub(super) fn report(
     accounting: &Accounting,
     claims: &[(&'static Bottleneck, Option<Claim>)],
     first: Option<Claimed>,
+    open: bool,
 ) {
+    if enabled!(target: "readings", Level::DEBUG) {
+        report_unread(accounting);
+    }
     if !enabled!(target: "rules", Level::INFO) {
         return;
     }
-    report_unread(accounting);
     for (bottleneck, claim) in claims {
         match (claim, first) {
             (Some(claim), Some((named, _))) if named.cause == bottleneck.cause => {
                 let figures = figures(bottleneck, accounting);
-                info!(target: "rules", "{} is named: {}; {figures}", bottleneck.cause.id(), claim.rank.says());
+                let named = match open && claim.by_time {
+                    true => "would be named, if the time accounting closed",
+                    false => "is named",
+                };
+                info!(target: "rules", "{} {named}: {}; {figures}", bottleneck.cause.id(), claim.rank.says());
             }
             (Some(claim), Some(best)) => {
                 info!(target: "rules", "{} holds too, {}", bottleneck.cause.id(), why_less(*claim, best));
@@ -34,12 +41,6 @@ pub(super) fn report(
             (Some(_) | None, _) => report_idle(bottleneck, accounting),
         }
     }
-}
-
-/// The rule that would have had it, where the time accounting does not close.
-pub(super) fn report_open(cause: Cause) {
-    let id = cause.id();
-    info!(target: "rules", "the time accounting does not close, and {id} is judged by it: no name is given");
 }
 
 fn why_less(claim: Claim, (named, best): Claimed) -> String {

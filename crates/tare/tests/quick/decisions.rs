@@ -41,6 +41,8 @@ fn every_rule_says_why_it_lost_and_the_result_is_the_same() {
 
 #[test]
 fn topics_are_chosen_by_a_variable_and_a_wrong_one_is_refused() {
+    let readings = show("nginx-quota", &[], Some("readings"));
+    assert!(!said(&readings, "readings").is_empty() && said(&readings, "rules").is_empty());
     let rules = show("nginx-quota", &[], Some("rules"));
     assert!(!said(&rules, "rules").is_empty() && said(&rules, "readings").is_empty());
     let bad = show("nginx-quota", &[], Some("rule=debug"));
