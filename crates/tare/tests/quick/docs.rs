@@ -25,7 +25,17 @@ a test compares it with the program.
 ";
 
 /// What begins like this in a text is a path of the source.
-const SOURCES: [&str; 7] = [".ci/", "bench/", "crates/", "docs/", "plans/", "tests/run", "tests/records/"];
+const SOURCES: [&str; 9] = [
+    ".ci/",
+    "bench/",
+    "crates/",
+    "docs/",
+    "examples/",
+    "packaging/",
+    "plans/",
+    "tests/run",
+    "tests/records/",
+];
 
 /// Holds a generated page to what it should be.
 fn is_kept(path: &str, made: &str) {
