@@ -36,10 +36,10 @@ fn what_must_be_sayable_is() {
 #[test]
 fn what_is_wrong_is_said_with_a_way_out() {
     let said = |text: &str| parse(text).unwrap_err().to_string();
-    assert_eq!(said("p98 up"), "'p98 up': there is no figure 'p98' (did you mean 'p90'?)");
+    assert_eq!(said("p98 up"), "'p98 up': there is no figure 'p98' (hint: did you mean 'p90'?)");
     assert_eq!(
         said("sut.voluntary_switch = 0"),
-        "'sut.voluntary_switch = 0': there is no figure 'sut.voluntary_switch' (did you mean 'sut.voluntary_switches'?)"
+        "'sut.voluntary_switch = 0': there is no figure 'sut.voluntary_switch' (hint: did you mean 'sut.voluntary_switches'?)"
     );
     assert_eq!(
         said("p99 rises"),
