@@ -59,7 +59,7 @@ fn choose(
     placement::choose(topology, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))
 }
 
-/// Prints who runs where, and by whose choice, for who does not believe it (`-v`); the server has so many threads.
+/// Prints who runs where, and by whose choice (`-v`). `threads`: of the server.
 pub(crate) fn report(placement: &Placement, place: &PlaceRequest, threads: usize) {
     if !enabled!(target: "placement", Level::INFO) {
         return;

@@ -60,7 +60,7 @@ pub(crate) enum Rank {
 }
 
 impl Rank {
-    /// What a claim of this rank says, for who wants to know why another counted more.
+    /// What a claim of this rank says: a reader sees why another one counts more.
     pub fn says(self) -> &'static str {
         match self {
             Rank::FailureExplained => "requests failed, and why is known",

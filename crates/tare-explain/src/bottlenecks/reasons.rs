@@ -1,4 +1,4 @@
-//! How the bottleneck was chosen, for who does not believe it: which rules were considered, and why each lost (`-v`, `-vv`).
+//! How the bottleneck was chosen, so that a reader can check it: which rules were considered, and why each lost (`-v`, `-vv`).
 
 use crate::bottlenecks::bottleneck::Bottleneck;
 use crate::bottlenecks::rank::Claim;

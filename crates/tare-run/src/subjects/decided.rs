@@ -1,4 +1,4 @@
-//! Who the SUT is and why, for who does not believe it (`-v`, `-vv`).
+//! Who the SUT is and why, so that a reader can check it (`-v`, `-vv`).
 
 use super::sut::Sut;
 use tare_machine::{Root, cgroup, procs};
