@@ -14,6 +14,7 @@ mod drift;
 mod interval;
 mod jackknife;
 mod level;
+mod median;
 mod modes;
 #[cfg(test)]
 mod noise;
@@ -40,6 +41,7 @@ pub use drift::drift;
 pub use interval::{Estimate, Interval, Mean, mean_interval, paired_log_ratio};
 pub use jackknife::{Jackknife, jackknife, pseudo_values};
 pub use level::{Rules, Segment};
+pub use median::median_interval;
 pub use proportion::proportion_interval;
 pub use random::SplitMix64;
 pub use sequence::{Analysis, Foresight, LAUNCHES_MIN, PLANNED_MAX, Sequence};
