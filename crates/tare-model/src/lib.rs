@@ -5,6 +5,7 @@
 //! A value that could be absent is a [`Reading`]: measured, missing (why, and what would help), or not
 //! applicable. Missing is never zero.
 
+pub mod better;
 pub mod calibration;
 pub mod cause_page;
 pub mod check;
@@ -41,6 +42,8 @@ pub mod steady;
 pub mod study;
 pub mod survey;
 pub mod threshold;
+pub mod tool;
+pub mod tool_comparison;
 pub mod topology;
 pub mod trial;
 pub mod tuning;

@@ -17,6 +17,7 @@ mod stopped;
 mod timeline;
 mod weights;
 
+pub use crate::better::Better;
 pub use crate::format::SCHEMA;
 pub use crate::warning::Warning;
 pub use accounting::{
@@ -28,7 +29,7 @@ pub use execution::{CyclesFrom, Execution};
 pub use finding::{Evidence, Finding};
 pub use hypothesis::{Hypothesis, Judged, Standing};
 pub use latency::{LatencyOf, LatencySummary};
-pub use metric::{Better, Metric};
+pub use metric::Metric;
 pub use own_count::OwnCount;
 pub use spikes::{Moved, Spike, SpikeTimeline, Spikes, ThrottleBursts};
 pub use stages::{Followed, StageOutcome, WatchedStage};

@@ -1,7 +1,8 @@
 //! The JSON schema of what each command prints with `--json`: generated from the types, and kept under `docs/schema`.
 
 use crate::{
-    calibration, cause_page, check, comparison, gate, load, outcome, steady, study, tuning, why, zoo,
+    calibration, cause_page, check, comparison, gate, load, outcome, steady, study, tool, tool_comparison,
+    tuning, why, zoo,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -42,6 +43,8 @@ macro_rules! outputs {
 
 outputs! {
     "run", "run, show, why FILE", outcome::Outcome;
+    "tool", "show (results of another tool)", tool::ToolMetrics;
+    "compare-tools", "compare FILE FILE (results of another tool)", tool_comparison::ToolComparison;
     "load", "load", load::LoadOutcome;
     "compare", "compare", comparison::Comparison;
     "compare-records", "compare FILE FILE", Vec<gate::Gate>;

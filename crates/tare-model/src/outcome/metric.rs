@@ -1,5 +1,6 @@
 //! One metric over the trials.
 
+use crate::better::Better;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,14 +19,4 @@ pub struct Metric {
     pub estimate: Option<f64>,
     /// Lower and upper end of its 95 % interval; `null` where there are too few trials.
     pub interval: Option<[f64; 2]>,
-}
-
-/// Which way is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Better {
-    /// More is better.
-    Higher,
-    /// Less is better.
-    Lower,
 }
