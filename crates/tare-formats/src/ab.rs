@@ -2,6 +2,7 @@
 
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
+use crate::loads::printed::{of_each, step_of};
 use crate::numbers::{ms_in_ns, positive, share, whole};
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
 use std::collections::BTreeMap;
@@ -43,12 +44,19 @@ pub(crate) const GENERATOR: Generator = Generator {
 /// Starts of lines that say what went wrong.
 const COMPLAINTS: [&str; 5] = ["apr_", "Test aborted", "SSL handshake failed", "SSL read failed", "ab: "];
 
+/// Starts of lines of a run, in their order.
+const ORDER: [&str; 4] = ["This is ApacheBench", "Benchmarking ", "Server Software:", "Complete requests:"];
+
 fn read(printed: &str) -> ToolOutput {
+    of_each(printed, |line| step_of(&ORDER, line), |lines| read_one(lines))
+}
+
+fn read_one(lines: &mut dyn Iterator<Item = &str>) -> ToolOutput {
     let mut result = ToolResult::unsaid(NAME);
     let (mut complaint, mut printed_s) = (None, None);
     let (mut errors, mut quantiles, mut mean_ns) = (BTreeMap::new(), Quantiles::default(), None);
     let mut unreceived = 0;
-    for line in printed.lines().map(str::trim) {
+    for line in lines {
         if COMPLAINTS.iter().any(|complaint| line.starts_with(complaint)) {
             complaint.get_or_insert_with(|| short(line));
         } else if let Some((name, value)) = line.split_once(':') {
@@ -155,5 +163,16 @@ mod tests {
         let latency = result.latency.value().unwrap();
         assert_eq!(latency.quantiles_ns, [(0.99, 3_000_000), (1.0, 15_000_000)]);
         assert_eq!(latency.mean_ns.value(), Some(&156_000));
+    }
+
+    #[test]
+    fn runs_behind_each_other_are_results_of_their_own() {
+        let one = include_str!("../tests/fixtures/ab/404.txt");
+        let alone = read(one).results;
+        let both = read(&format!("{one}{one}"));
+        assert_eq!((both.results, both.complaint), ([alone.clone(), alone].concat(), None));
+        let cut_off = format!("{one}{}", &one[..300]);
+        let read = read(&cut_off);
+        assert_eq!((read.results.len(), read.complaint.is_some()), (1, true));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
+use crate::loads::printed::{of_each, step_of};
 use crate::numbers::{Scaled, positive};
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
 use std::collections::BTreeMap;
@@ -47,12 +48,19 @@ const COMPLAINTS: [&str; 3] = ["client could not connect to host", "Failed to ",
 /// Its units, on steps of a thousand below a minute.
 const TIME_NS: [(&str, f64); 4] = [("us", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9)];
 
+/// Starts of lines of a run, in their order.
+const ORDER: [&str; 4] = ["starting benchmark...", "spawning thread #0:", "finished in ", "requests: "];
+
 fn read(printed: &str) -> ToolOutput {
+    of_each(printed, |line| step_of(&ORDER, line), |lines| read_one(lines))
+}
+
+fn read_one(lines: &mut dyn Iterator<Item = &str>) -> ToolOutput {
     let mut result = ToolResult::unsaid(NAME);
     let (mut complaint, mut printed_time, mut errors) = (None, None, BTreeMap::new());
     let (mut mean_ns, mut quantiles) = (None, Quantiles::default());
     let (mut clients, mut come_and_go, mut is_http1) = (None, false, false);
-    for line in printed.lines().map(str::trim) {
+    for line in lines {
         if COMPLAINTS.iter().any(|complaint| line.starts_with(complaint)) {
             complaint.get_or_insert_with(|| short(line));
             continue;
@@ -194,5 +202,13 @@ mod tests {
             errors(include_str!("../tests/fixtures/h2load/broken.txt")),
             BTreeMap::from([(ErrorKind::Io, 92)])
         );
+    }
+
+    #[test]
+    fn runs_behind_each_other_are_results_of_their_own() {
+        let one = include_str!("../tests/fixtures/h2load/404.txt");
+        let alone = read(one).results;
+        let both = read(&format!("{one}{one}"));
+        assert_eq!((both.results, both.complaint), ([alone.clone(), alone].concat(), None));
     }
 }

@@ -5,25 +5,42 @@
 //! [`GENERATORS`] says how the load generators among the tools are recognised while they run.
 
 mod ab;
+mod collectors;
+mod decode;
+pub mod export;
 mod format;
 mod generator;
 mod h2load;
+mod json;
+mod languages;
+mod load_metrics;
+mod loads;
 mod memaslap;
+mod metrics;
 mod numbers;
 mod pgbench;
+mod programs;
+mod reader;
 mod redis_benchmark;
 mod registry;
 pub mod result;
 mod sample;
 mod sysbench;
+mod units;
 mod wrk;
 mod wrk2;
 
 #[cfg(test)]
+mod readers_tests;
+#[cfg(test)]
 mod tests;
 
+pub use collectors::read_by_regex;
+pub use decode::text_of;
 pub use format::Format;
 pub use generator::{Generator, Senders, SetUp};
-pub use registry::{FORMATS, GENERATORS, OTHER, detect, generator};
+pub use metrics::{METRICS_MAX, SAMPLES_MAX, SKIPPED_MAX};
+pub use reader::{Input, Reader};
+pub use registry::{FORMATS, GENERATORS, OTHER, detect, generator, read, read_printed, readers};
 pub use result::{LatencySummary, ToolOutput, ToolResult};
 pub use sample::{http_sample, report};

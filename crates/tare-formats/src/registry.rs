@@ -1,10 +1,17 @@
 //! All tools that are known. A new one is its file and a line in each list that it belongs to.
 
+use crate::decode::without_colours;
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
+use crate::load_metrics;
+use crate::reader::{Input, Reader};
 use crate::result::ToolOutput;
-use crate::{ab, h2load, memaslap, pgbench, redis_benchmark, sysbench, wrk, wrk2};
+use crate::{
+    ab, collectors, h2load, languages, loads, memaslap, pgbench, programs, redis_benchmark, sysbench, wrk,
+    wrk2,
+};
 use std::time::Duration;
+use tare_model::tool::ToolMetrics;
 
 /// Every format that is read. No output is detected by two of them.
 pub const FORMATS: &[&Format] = &[
@@ -16,6 +23,21 @@ pub const FORMATS: &[&Format] = &[
     &memaslap::FORMAT,
     &ab::FORMAT,
     &h2load::FORMAT,
+    &loads::iperf3::FORMAT,
+    &loads::memtier::FORMAT,
+    &loads::sockperf::FORMAT,
+    &loads::mysqlslap::FORMAT,
+    &loads::neper::FORMAT,
+    &loads::netperf::FORMAT,
+    &loads::ycsb::FORMAT,
+    &loads::k6::FORMAT,
+    &loads::hey::FORMAT,
+    &loads::ghz::FORMAT,
+    &loads::oha::FORMAT,
+    &loads::vegeta::FORMAT,
+    &loads::bombardier::FORMAT,
+    &loads::autocannon::FORMAT,
+    &loads::locust::FORMAT,
 ];
 
 /// Every load generator of others that something is known about; [`OTHER`] stands for the rest.
@@ -28,6 +50,21 @@ pub const GENERATORS: &[&Generator] = &[
     &memaslap::GENERATOR,
     &ab::GENERATOR,
     &h2load::GENERATOR,
+    &loads::iperf3::GENERATOR,
+    &loads::memtier::GENERATOR,
+    &loads::sockperf::GENERATOR,
+    &loads::mysqlslap::GENERATOR,
+    &loads::neper::TCP_RR,
+    &loads::neper::TCP_STREAM,
+    &loads::netperf::GENERATOR,
+    &loads::k6::GENERATOR,
+    &loads::hey::GENERATOR,
+    &loads::ghz::GENERATOR,
+    &loads::oha::GENERATOR,
+    &loads::vegeta::GENERATOR,
+    &loads::bombardier::GENERATOR,
+    &loads::autocannon::GENERATOR,
+    &loads::locust::GENERATOR,
 ];
 
 /// What is assumed of a load generator that is not known.
@@ -57,4 +94,46 @@ impl Generator {
     pub fn read(&self, printed: &str) -> Option<ToolOutput> {
         detect(printed).or(self.format).map(|format| format.read(printed))
     }
+}
+
+/// Every reader of results that are no summary of a load.
+pub fn readers() -> impl Iterator<Item = &'static Reader> {
+    measuring().chain(last())
+}
+
+/// Those of tools that measure something, and print it in a way of their own.
+fn measuring() -> impl Iterator<Item = &'static Reader> {
+    [languages::READERS, programs::READERS, loads::READERS, collectors::READERS]
+        .into_iter()
+        .flatten()
+        .copied()
+}
+
+/// Those that stand around the results of others, and plain columns and numbers, which may be anybody's: asked where no other knows a text.
+pub(crate) const LAST: [&[&Reader]; 2] = [programs::AROUND, collectors::PLAIN];
+
+fn last() -> impl Iterator<Item = &'static Reader> {
+    LAST.into_iter().flatten().copied()
+}
+
+/// What a tool printed that measures something; `None` where nobody knows it. Formats of collections are written to files: what looks
+/// like one here may be anybody's JSON.
+pub fn read_printed(printed: &str) -> Option<ToolMetrics> {
+    let plain = without_colours(printed);
+    let printed = plain.as_str();
+    let tools = [languages::READERS, programs::READERS, loads::READERS].into_iter().flatten().copied();
+    read_by(tools, &Input::of_text(printed))
+        .or_else(|| detect(printed).map(|format| load_metrics::of(format, printed)))
+}
+
+/// What a file of results says, whosever they are; `None` where nobody knows it.
+pub fn read(input: &Input<'_>) -> Option<ToolMetrics> {
+    let by_format = || detect(input.text).map(|format| load_metrics::of(format, input.text));
+    read_by(measuring(), input).or_else(by_format).or_else(|| read_by(last(), input))
+}
+
+fn read_by(mut readers: impl Iterator<Item = &'static Reader>, input: &Input<'_>) -> Option<ToolMetrics> {
+    let read = readers.find(|reader| reader.detects(input)).map(|reader| reader.read(input));
+    // A text that only has a tool's words in it (its source) says nothing.
+    read.filter(|read| !read.metrics.is_empty() || read.skipped_count > 0 || !read.warnings.is_empty())
 }

@@ -2,7 +2,8 @@
 
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
-use crate::numbers::{Scaled, positive, share};
+use crate::loads::autocannon;
+use crate::numbers::{Scaled, ms_in_ns, positive, share};
 use crate::result::{LatencySummary, Quantiles, RESULTS_MAX, ToolOutput, ToolResult, add_errors, short};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,7 +19,8 @@ pub(crate) const FORMAT: Format = Format {
         "its rate counts answers with an error status as requests",
         "its window includes the time in which connections are opened",
     ],
-    detect: |printed| is_summary(printed) && !is_of_wrk2(printed),
+    // autocannon's first line is the same.
+    detect: |printed| is_summary(printed) && !is_of_wrk2(printed) && !autocannon::is_text(printed),
     read: |printed| read("wrk", printed),
 };
 
@@ -41,8 +43,7 @@ pub(crate) fn is_summary(printed: &str) -> bool {
             ["Running", _, "test", "@", _]
                 | [_, "requests", "in", _, _, "read"]
                 | ["unable", "to", "connect", "to", ..]
-                | ["Requests/sec:", _]
-        )
+        ) || matches!(words.as_slice(), ["Requests/sec:", _] if line.starts_with('R')) // hey's is indented.
     })
 }
 
@@ -85,8 +86,20 @@ struct Summary {
     rate_hz: Option<f64>,
     errors: BTreeMap<ErrorKind, u64>,
     quantiles: Quantiles,
+    spectrum: Spectrum,
     latency: LatencyLine,
     complaint: Option<String>,
+}
+
+/// Where in wrk2's tables of latencies a line stands.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Spectrum {
+    #[default]
+    Outside,
+    /// Rows of value, share, count and 1/(1-share).
+    Rows,
+    /// With -U it prints what latencies would be without the waiting: not what it is for.
+    Uncorrected,
 }
 
 /// The line of the table with the latencies.
@@ -107,11 +120,24 @@ impl Summary {
                 self.threads = Some((*threads).to_owned());
                 self.connections = connections.parse().ok();
             }
+            ["Latency", "Distribution", "(HdrHistogram", "-", "Uncorrected", ..] => {
+                self.spectrum = Spectrum::Uncorrected;
+            }
+            [dashes] if dashes.starts_with("-----") => self.spectrum = Spectrum::Outside,
+            ["Detailed", "Percentile", "spectrum:"] if self.spectrum == Spectrum::Outside => {
+                self.spectrum = Spectrum::Rows;
+            }
+            // In milliseconds, with more digits than the percentiles above it.
+            [ms, share, _count, _inverse] if self.spectrum == Spectrum::Rows => {
+                if let (Some(ns), Some(quantile)) = (ms_in_ns(ms), positive(share)) {
+                    self.quantiles.note(quantile, ns);
+                }
+            }
             ["Thread", "Stats", "Avg", "Stdev", "99%", ..] => self.latency.third_is_p99 = true,
             ["Latency", mean, _stdev, third, _within] => {
                 (self.latency.mean_ns, self.latency.third_ns) = (time_ns(mean), time_ns(third));
             }
-            [percent, time] if percent.ends_with('%') => {
+            [percent, time] if percent.ends_with('%') && self.spectrum != Spectrum::Uncorrected => {
                 if let (Some(quantile), Some(ns)) = (share(percent.trim_end_matches('%')), time_ns(time)) {
                     self.quantiles.note(quantile, ns);
                 }

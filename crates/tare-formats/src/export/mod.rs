@@ -1,0 +1,88 @@
+//! Results as other tools' formats: one file each, and the list of all.
+
+mod benchfmt;
+mod bmf;
+mod csv;
+mod format;
+mod github_action;
+mod hyperfine;
+mod openmetrics;
+
+pub use format::{Export, Exported};
+
+/// Every format that results can be written in.
+pub const EXPORTS: &[&Export] = &[
+    &benchfmt::EXPORT,
+    &bmf::EXPORT,
+    &github_action::SMALLER,
+    &github_action::BIGGER,
+    &hyperfine::EXPORT,
+    &openmetrics::EXPORT,
+    &csv::EXPORT,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::format::number;
+    use super::*;
+    use crate::{Input, read};
+    use std::collections::BTreeSet;
+    use tare_model::tool::ToolMetrics;
+
+    const GO: &str = "goos: linux\npkg: a/b\nBenchmarkX-2 100 12.5 ns/op 3.3 MB/s 80 B/op\nBenchmarkX-2 100 13.1 ns/op 3.1 MB/s 80 B/op\n\
+                      BenchmarkY-2 7 1000000 ns/op 2 things\n";
+
+    fn results(text: &str) -> ToolMetrics {
+        read(&Input::of_text(text)).unwrap()
+    }
+
+    fn export(name: &str) -> &'static Export {
+        EXPORTS.iter().find(|export| export.name == name).unwrap()
+    }
+
+    #[test]
+    fn names_are_their_own() {
+        let names: BTreeSet<&str> = EXPORTS.iter().map(|export| export.name).collect();
+        assert_eq!(names.len(), EXPORTS.len());
+    }
+
+    #[test]
+    fn go_results_come_back_as_they_were() {
+        let before = results(GO);
+        let written = export("benchfmt").write(&before);
+        assert_eq!(written.left_out, []);
+        let after = results(&written.text);
+        assert_eq!(before.metrics, after.metrics, "{}", written.text);
+        assert_eq!(before.configuration, after.configuration);
+        assert!(written.text.contains("BenchmarkX-2 1 12.5 ns/op 3.3 MB/s 80 B/op\n"), "{}", written.text);
+    }
+
+    #[test]
+    fn every_format_of_every_result() {
+        let mut results = results(GO);
+        for metric in &mut results.metrics {
+            metric.estimate = Some(tare_model::tool::ToolEstimate {
+                value: metric.samples[0],
+                unit: metric.unit.clone(),
+                ci95: Some([metric.samples[0] * 0.5, metric.samples[0] * 2.0]),
+            });
+        }
+        let texts: Vec<String> = EXPORTS
+            .iter()
+            .map(|export| {
+                let written = export.write(&results);
+                assert!(written.text.ends_with('\n'), "{}", export.name);
+                format!("== {}\n{}left out: {:?}\n", export.name, written.text, written.left_out)
+            })
+            .collect();
+        insta::assert_snapshot!("exports", texts.join("\n"));
+    }
+
+    #[test]
+    fn a_change_of_units_leaves_no_digits() {
+        assert_eq!(
+            [number(1.25e-8 * 1e9), number(0.1 + 0.2), number(1e21), number(0.0)],
+            ["12.5", "0.3", "1000000000000000000000", "0"]
+        );
+    }
+}

@@ -1,0 +1,194 @@
+//! [pyperf](https://pyperf.readthedocs.io): what `-o FILE` writes, also as `.json.gz`.
+
+use super::fields::{self, Launches, begins_with_all};
+use crate::json;
+use crate::metrics::{Kind, Metrics, Sample};
+use crate::reader::{Input, Reader};
+use flate2::read::MultiGzDecoder;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::io::Read;
+use tare_model::outcome::Better;
+
+pub(crate) const READER: Reader = Reader {
+    name: "pyperf",
+    gets_wrong: &[
+        "a value is the mean of so many loops: one slow call is not seen",
+        "its mean and standard deviation are over the values of all processes as if each were independent: values of one process are not",
+        "how many loops a value has is found in the first process, once: where that was disturbed, all values are too short or too long",
+    ],
+    detect: |input| match unzipped(input.bytes, DETECT_BYTES) {
+        Some((text, _)) => is_ours(&text),
+        None => is_ours(input.text),
+    },
+    read,
+};
+
+/// Most bytes of a packed file that are read.
+const UNZIPPED_MAX: u64 = 512 << 20;
+/// Of them for a detection.
+const DETECT_BYTES: u64 = 64 << 10;
+
+/// A suite has its benchmarks, and these their runs.
+fn is_ours(text: &str) -> bool {
+    let head = fields::beginning(text);
+    begins_with_all(head, &["\"benchmarks\"", "\"runs\"", "\"metadata\""])
+        && (head.contains("\"warmups\"") || head.contains("\"values\""))
+        && !head.contains("\"machine_info\"")
+}
+
+/// The first `most` bytes of what is packed, and why it ends before its end; `None` where nothing is packed.
+fn unzipped(bytes: &[u8], most: u64) -> Option<(String, Option<&'static str>)> {
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return None;
+    }
+    let mut out = Vec::new();
+    let read = MultiGzDecoder::new(bytes).take(most).read_to_end(&mut out);
+    let why = match read {
+        Err(_) => Some("the packed file is cut off or damaged"),
+        Ok(_) if out.len() as u64 == most => Some("it is too large: only its beginning was read"),
+        Ok(_) => None,
+    };
+    Some((String::from_utf8_lossy(&out).into_owned(), why))
+}
+
+fn read(input: &Input<'_>, metrics: &mut Metrics) {
+    let text = match unzipped(input.bytes, UNZIPPED_MAX) {
+        Some((text, why)) => {
+            if let Some(why) = why {
+                metrics.skip(1, "the file", why);
+            }
+            Cow::Owned(text)
+        }
+        None => Cow::Borrowed(input.text),
+    };
+    let mut launches = Launches::default();
+    fields::documents(&text, &["\"benchmarks\"", "\"runs\""], metrics, |document, metrics| {
+        let common = &document.value["metadata"];
+        let benchmarks: Vec<&Value> = document.value["benchmarks"].as_array().into_iter().flatten().collect();
+        for (at, benchmark) in benchmarks.iter().enumerate() {
+            // A benchmark without a name of its own has that of the suite, or none.
+            let named = [&benchmark["metadata"]["name"], &common["name"]];
+            let name = named.into_iter().find_map(Value::as_str).map(str::to_owned);
+            let name = name.unwrap_or_else(|| if at == 0 { String::new() } else { format!("#{}", at + 1) });
+            one(document.line, &name, benchmark, common, &mut launches, metrics);
+        }
+        if !benchmarks.is_empty() {
+            fields::set_all(metrics, "", common);
+            let version = fields::is_plain(&document.value["version"]);
+            if version {
+                metrics.set("version", &json::text(&document.value["version"]));
+            }
+        }
+    });
+}
+
+/// What a unit of pyperf's is in base units, and what is measured in it.
+fn measured(unit: Option<&str>) -> (&'static str, &'static str) {
+    match unit {
+        None | Some("second") => ("time", "s"),
+        Some("byte") => ("memory", "B"),
+        Some(_) => ("value", ""),
+    }
+}
+
+fn one(
+    line: u64,
+    name: &str,
+    benchmark: &Value,
+    common: &Value,
+    launches: &mut Launches,
+    metrics: &mut Metrics,
+) {
+    let metadata = &benchmark["metadata"];
+    let runs: Vec<&Value> = benchmark["runs"].as_array().into_iter().flatten().collect();
+    let unit = [&metadata["unit"], &common["unit"]].into_iter().find_map(Value::as_str);
+    let (what, base) = measured(unit);
+    let kind = Kind { benchmark: name, name: what, unit: base, better: Some(Better::Lower) };
+    let mut first_run = None;
+    for run in &runs {
+        // A run that has found out how many loops to take has warm-ups alone.
+        let Some(values) = run["values"].as_array().filter(|values| !values.is_empty()) else { continue };
+        let launch = launches.next(name, 1);
+        for value in values {
+            let value = json::number(value).unwrap_or(f64::NAN);
+            metrics.sample(line, kind, Sample { value, launch, ..Sample::default() });
+        }
+        for name in ["mem_max_rss", "command_max_rss"] {
+            if let Some(value) = json::number(&run["metadata"][name]) {
+                let kind = Kind { name, unit: "B", ..kind };
+                metrics.sample(line, kind, Sample { value, launch, ..Sample::default() });
+            }
+        }
+        first_run.get_or_insert(&run["metadata"]);
+    }
+    let Some(run) = first_run else {
+        return metrics.skip(line, name, "no run of it has values: only the number of loops was found");
+    };
+    fields::set_all_of(metrics, kind, metadata);
+    // What else is said of a run (its date, the machine's load) is not of all.
+    for setting in ["loops", "inner_loops", "cpu_affinity"] {
+        if fields::is_plain(&run[setting]) {
+            metrics.set_of(kind, setting, &json::text(&run[setting]));
+        }
+    }
+    let warm_ups = |run: &&Value| run["values"].is_array() && run["warmups"].is_array();
+    let is_warmed = runs.iter().any(warm_ups);
+    if !is_warmed && what == "time" {
+        metrics.warn(
+            "tool-measures-cold",
+            &format!("{name}: no run had a warm-up: its first value has what is done only once in a process"),
+            "leave -w as it is, or give -w 1",
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::{Compression, write::GzEncoder};
+    use std::io::Write;
+
+    const SUITE: &str = r#"{"benchmarks": [
+        {"metadata": {"name": "a", "loops": 8}, "runs": [
+            {"warmups": [[8, 9.0]]}, {"values": [1.0, 2.0], "warmups": [[8, 5.0]]}, {"values": [3.0], "warmups": [[8, 5.0]]}]},
+        {"metadata": {"name": "b", "unit": "byte"}, "runs": [{"values": [10]}]},
+        {"metadata": {"name": "c"}, "runs": [{"warmups": [[1, 1.0]]}]}
+    ], "metadata": {"python_version": "3.12"}, "version": "1.0"}"#;
+
+    fn packed(text: &str) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn runs_with_values_are_launches_and_warm_ups_are_no_samples() {
+        let read = READER.read(&Input::of_text(SUITE));
+        let found: Vec<_> = read
+            .metrics
+            .iter()
+            .map(|m| (m.benchmark.as_str(), m.unit.as_str(), m.samples.clone(), m.launches.clone()))
+            .collect();
+        assert_eq!(found, [("a", "s", vec![1.0, 2.0, 3.0], vec![0, 0, 1]), ("b", "B", vec![10.0], vec![0])]);
+        assert_eq!(read.skipped[0].what, "c");
+    }
+
+    #[test]
+    fn what_is_packed_is_the_same() {
+        let bytes = packed(SUITE);
+        let text = String::from_utf8_lossy(&bytes);
+        let input = Input { bytes: &bytes, text: &text };
+        assert!(READER.detects(&input));
+        assert_eq!(READER.read(&input), READER.read(&Input::of_text(SUITE)));
+        let cut = Input { bytes: &bytes[..bytes.len() - 20], text: "" };
+        assert_eq!(READER.read(&cut).skipped[0].why, "the packed file is cut off or damaged");
+    }
+
+    #[test]
+    fn what_unpacks_to_more_than_is_read_ends_there() {
+        let bytes = packed(&" ".repeat(100_000));
+        let (text, why) = unzipped(&bytes, 50_000).unwrap();
+        assert_eq!((text.len(), why.is_some()), (50_000, true));
+    }
+}

@@ -1,0 +1,63 @@
+//! Load generators of others: summaries, samples, time series, several tests.
+
+pub(crate) mod autocannon;
+pub(crate) mod bombardier;
+mod csv;
+pub(crate) mod ghz;
+mod ghz_json;
+pub(crate) mod hey;
+mod http_errors;
+mod http_logs;
+pub(crate) mod iperf3;
+pub(crate) mod k6;
+mod k6_csv;
+mod k6_json;
+mod k6_points;
+mod k6_summary;
+pub(crate) mod locust;
+mod locust_csv;
+mod locust_json;
+pub(crate) mod memtier;
+pub(crate) mod mysqlslap;
+pub(crate) mod neper;
+pub(crate) mod netperf;
+mod nighthawk;
+pub(crate) mod oha;
+mod pgbench;
+pub(crate) mod printed;
+mod qperf;
+mod shared;
+pub(crate) mod sockperf;
+mod time;
+pub(crate) mod vegeta;
+mod vegeta_gob;
+mod vegeta_results;
+pub(crate) mod ycsb;
+
+use crate::reader::Reader;
+
+/// Every format of this kind.
+pub(crate) const READERS: &[&Reader] = &[
+    &iperf3::READER,
+    &pgbench::READER,
+    &http_logs::AB,
+    &http_logs::H2LOAD,
+    &memtier::READER,
+    &sockperf::READER,
+    &mysqlslap::READER,
+    &qperf::READER,
+    &ycsb::READER,
+    &neper::READER,
+    &netperf::READER,
+    &k6_json::READER,
+    &k6_csv::READER,
+    &k6_summary::READER,
+    &hey::READER,
+    &oha::READER,
+    &vegeta_results::READER,
+    &ghz_json::READER,
+    &nighthawk::READER,
+    &locust_csv::STATS,
+    &locust_csv::HISTORY,
+    &locust_json::READER,
+];

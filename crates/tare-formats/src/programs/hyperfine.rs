@@ -1,0 +1,226 @@
+//! [hyperfine](https://github.com/sharkdp/hyperfine): `--export-json`, where each time is of a process of its own, and `--export-csv` and the text,
+//! which have only figures over all runs.
+
+use super::common::{LOWER, Names, beginning, csv, documents, kind};
+use super::hyperfine_warnings::{failures, short};
+use super::{hyperfine_2 as version_2, hyperfine_text as text};
+use crate::json;
+use crate::metrics::{Metrics, Sample};
+use crate::reader::{Input, Reader};
+use serde_json::Value;
+use std::collections::HashMap;
+
+pub(crate) const READER: Reader = Reader {
+    name: "hyperfine",
+    gets_wrong: &[
+        "all runs of a command come one after another: a machine that slows down meanwhile looks like a slower command",
+        "with a shell (the default of version 1) the mean time of a shell's start is taken off each time: below 5 ms little but noise is left",
+        "user and system time are means over the runs: how much they vary is not said",
+    ],
+    detect,
+    read,
+};
+
+const CSV_HEAD: &str = "command,mean,stddev,median,user,system,min,max";
+/// From version 2 on each metric has columns of its own, whichever comes first.
+const CSV_HEAD_2: &str = "_unit,";
+
+fn detect(input: &Input<'_>) -> bool {
+    let head = beginning(input);
+    let has = |keys: &[&str]| keys.iter().all(|key| head.contains(key));
+    let is_json = has(&["\"results\"", "\"command\"", "\"stddev\"", "\"median\"", "\"system\""])
+        || has(&["\"results\"", "\"command\"", "\"measurements\"", "\"time_wall_clock\""]);
+    is_json && head.lines().any(|line| line.starts_with('{'))
+        || input.head().any(|line| is_csv_head(line) || text::is_line(line))
+}
+
+fn is_csv_head(line: &str) -> bool {
+    let of_version_2 =
+        |rest: &str| rest.contains(CSV_HEAD_2) && rest.contains("_mean,") && rest.contains("_stddev,");
+    line.starts_with(CSV_HEAD) || line.strip_prefix("command,").is_some_and(of_version_2)
+}
+
+fn read(input: &Input<'_>, metrics: &mut Metrics) {
+    let mut names = Names::default();
+    for document in documents(input.text) {
+        if document.is_cut {
+            metrics.skip(document.line, "results", "they end in the middle: the file is cut off");
+            continue;
+        }
+        match json::parse(document.text) {
+            Ok(report) => results(&report, document.line, &mut names, metrics),
+            Err((line, why)) => metrics.skip(document.line + line - 1, "results", &why),
+        }
+    }
+    rows(input.text, &mut names, metrics);
+    text::read(input.text, &mut names, metrics);
+}
+
+fn results(document: &Value, line: u64, names: &mut Names, metrics: &mut Metrics) {
+    let results = document["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut counts: HashMap<&str, u32> = HashMap::new();
+    for result in results {
+        *counts.entry(name(result)).or_default() += 1;
+    }
+    for result in results.iter().filter(|result| result["command"].is_string()) {
+        let parameters: Vec<(&str, String)> = (result["parameters"].as_object().into_iter().flatten())
+            .map(|(name, value)| (name.as_str(), json::text(value.get("value").unwrap_or(value))))
+            .collect();
+        // Commands of one name are distinguished by their parameters, where these are different.
+        let name = name(result);
+        let is_one_of_many = counts.get(name).is_some_and(|count| *count > 1) && !parameters.is_empty();
+        let said: Vec<String> = parameters.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        let benchmark = names.unique(match is_one_of_many {
+            true => format!("{name} ({})", said.join(", ")),
+            false => name.to_owned(),
+        });
+        if result["measurements"].is_array() {
+            version_2::result(result, line, &benchmark, &parameters, metrics);
+            continue;
+        }
+        let times = result["times"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let time = kind(&benchmark, "time", "s", LOWER);
+        runs(line, time, times, metrics);
+        let memory = result["memory_usage_byte"].as_array().map(Vec::as_slice).unwrap_or_default();
+        runs(line, kind(&benchmark, "memory", "B", LOWER), memory, metrics);
+        let figure = |name: &str| json::number(&result[name]);
+        if times.is_empty() {
+            metrics.skip(
+                line,
+                &benchmark,
+                "the times of its runs are not in the file, only figures over all of them",
+            );
+            aggregates(line, &benchmark, figure, metrics);
+        } else {
+            for name in ["mean", "stddev", "median"] {
+                if let Some(value) = figure(name) {
+                    metrics.summary(time, name, value);
+                }
+            }
+            cpu(line, &benchmark, figure, metrics);
+        }
+        for (name, value) in parameters {
+            metrics.set_of(time, name, &value);
+        }
+        let codes = result["exit_codes"].as_array().map(Vec::as_slice).unwrap_or_default();
+        failures(&benchmark, &codes.iter().collect::<Vec<_>>(), metrics);
+        short(&benchmark, "median", figure("median"), metrics);
+    }
+}
+
+/// What the user calls the command; before version 2 that is the command.
+fn name(result: &Value) -> &str {
+    result["name"].as_str().or_else(|| result["command"].as_str()).unwrap_or_default()
+}
+
+/// Each run is a process of its own.
+fn runs(line: u64, of: crate::metrics::Kind<'_>, values: &[Value], metrics: &mut Metrics) {
+    for (value, launch) in values.iter().zip(0..) {
+        let value = json::number(value).unwrap_or(f64::NAN);
+        metrics.sample(line, of, Sample { value, launch, ..Sample::default() });
+    }
+}
+
+/// What is left where no run's time is given.
+fn aggregates(line: u64, benchmark: &str, figure: impl Fn(&str) -> Option<f64>, metrics: &mut Metrics) {
+    for (name, kept) in
+        [("mean", "time mean"), ("median", "time median"), ("min", "time min"), ("max", "time max")]
+    {
+        if let Some(value) = figure(name) {
+            metrics.sample(line, kind(benchmark, kept, "s", LOWER), value);
+        }
+    }
+    if let Some(value) = figure("stddev") {
+        metrics.summary(kind(benchmark, "time mean", "s", LOWER), "stddev", value);
+    }
+    cpu(line, benchmark, figure, metrics);
+}
+
+/// Means, whatever else is given.
+fn cpu(line: u64, benchmark: &str, figure: impl Fn(&str) -> Option<f64>, metrics: &mut Metrics) {
+    for (name, kept) in [("user", "user mean"), ("system", "system mean")] {
+        if let Some(value) = figure(name) {
+            metrics.sample(line, kind(benchmark, kept, "s", LOWER), value);
+        }
+    }
+}
+
+/// The lines of `--export-csv`, below each head.
+fn rows(text: &str, names: &mut Names, metrics: &mut Metrics) {
+    let mut head: Vec<String> = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        if is_csv_head(line) {
+            head = csv(line.trim_end());
+            continue;
+        }
+        if head.is_empty() || line.trim().is_empty() {
+            continue;
+        }
+        let fields = csv(line.trim_end());
+        let (Some(command), true) = (fields.first(), fields.len() == head.len()) else {
+            metrics.skip(
+                number,
+                line,
+                "it has not as many fields as the head: cut off, or of something else",
+            );
+            continue;
+        };
+        let field = |name: &str| {
+            let at = head.iter().position(|column| column == name)?;
+            fields.get(at).and_then(|text| text.parse::<f64>().ok())
+        };
+        if head.iter().any(|column| column.ends_with("_unit")) {
+            version_2::row(&head, &fields, number, names, metrics);
+            continue;
+        }
+        if field("mean").is_none() {
+            metrics.skip(number, command, "its mean is no number");
+            continue;
+        }
+        let benchmark = names.unique(command.clone());
+        aggregates(number, &benchmark, field, metrics);
+        for (column, value) in head.iter().zip(&fields) {
+            if let Some(name) = column.strip_prefix("parameter_") {
+                metrics.set_of(kind(&benchmark, "time mean", "s", LOWER), name, value);
+            }
+        }
+        short(&benchmark, "median", field("median"), metrics);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> tare_model::tool::ToolMetrics {
+        assert!(READER.detects(&Input::of_text(text)));
+        READER.read(&Input::of_text(text))
+    }
+
+    const ONE: &str = r#"{"results": [{"command": "a", "mean": 1.5, "stddev": null, "median": 1.5, "user": 0.1, "system": 0.2,
+        "times": [1, 2], "memory_usage_byte": [4096, 8192], "exit_codes": [0, null]}, {"command": "a", "mean": 2, "median": 2, "times": []}]}"#;
+
+    #[test]
+    fn every_run_is_a_launch_and_a_command_that_comes_again_another_benchmark() {
+        let read = of(ONE);
+        let of_name = |benchmark: &str, name: &str| {
+            read.metrics.iter().find(|m| m.benchmark == benchmark && m.name == name).unwrap().clone()
+        };
+        let time = of_name("a", "time");
+        assert_eq!((time.samples, time.launches), (vec![1.0, 2.0], vec![0, 1]));
+        let memory = of_name("a", "memory");
+        assert_eq!((memory.samples, memory.unit.as_str()), (vec![4096.0, 8192.0], "B"));
+        assert_eq!(of_name("a #2", "time mean").samples, [2.0]);
+        assert_eq!(read.skipped.len(), 1);
+        assert!(read.warnings.iter().any(|w| w.text.contains("1 of 2 runs") && w.text.contains("signal")));
+    }
+
+    #[test]
+    fn what_is_cut_off_is_said() {
+        let read = of(&ONE[..ONE.len() - 30]);
+        assert_eq!((read.metrics.len(), read.skipped_count), (0, 1));
+        let read = of("command,mean,stddev,median,user,system,min,max\n\"a,b\",1,0,1,0,0,1,1\nc,2,0\n");
+        assert_eq!((read.metrics[0].benchmark.as_str(), read.metrics[0].samples[0]), ("a,b", 1.0));
+        assert_eq!(read.skipped[0].line, 3);
+    }
+}

@@ -1,0 +1,41 @@
+//! Tools that time programs, and benchmarks of systems.
+
+mod bonnie;
+mod common;
+mod dd;
+mod fio;
+mod fio_terse;
+mod gnu_time;
+mod hyperfine;
+mod hyperfine_2;
+mod hyperfine_text;
+mod hyperfine_warnings;
+mod openssl_key;
+mod openssl_speed;
+mod openssl_table;
+mod perf_bench;
+mod perf_stat;
+mod perf_stat_count;
+mod perf_stat_csv;
+mod perf_stat_text;
+mod seven_zip;
+mod stress_ng;
+mod sysbench;
+
+use crate::reader::Reader;
+
+/// Every format of this kind.
+pub(crate) const READERS: &[&Reader] = &[
+    &hyperfine::READER,
+    &fio::READER,
+    &openssl_speed::READER,
+    &perf_stat::READER,
+    &perf_bench::READER,
+    &stress_ng::READER,
+    &sysbench::READER,
+    &seven_zip::READER,
+    &bonnie::READER,
+];
+
+/// Those whose output stands around that of others (`time wrk …`): what the others say is what was measured.
+pub(crate) const AROUND: &[&Reader] = &[&dd::READER, &gnu_time::READER];
