@@ -4,7 +4,8 @@
 //! The way through the crate is the order of its folders. `accounting` finds where the time of every trial went, stage by stage (`raw`,
 //! `reconcile`, `attribute`, `close`). `capacity` pools trials by level of load and computes net from gross by the iron law ([`stopping`]
 //! is asked while the trials run, too). `timeline` shows how the figure went over time. [`bottlenecks`] decides what holds the figure, and
-//! asks for every cause what it cost. `outcome` puts it all together ([`explain()`]). `contrast` sets two outcomes against each other.
+//! asks for every cause what it cost. `outcome` puts it all together ([`explain()`]). `contrast` sets two outcomes against each other. [`tool`] says what
+//! other tools' results come to.
 //!
 //! Nothing here reads a file, a clock or the machine; no record, however odd, makes it panic or yield a number
 //! that is not one.
@@ -20,6 +21,7 @@ mod timeline;
 
 pub use bottlenecks::{LOSS_SHARE_MIN, NOTICE_SHARE};
 pub use capacity::{reference_level, stopping};
-pub use contrast::{frames, gate, why};
+pub use contrast::{frames, gate, tools, why};
 pub use outcome::explain::explain;
 pub use outcome::load;
+pub use outcome::tool;

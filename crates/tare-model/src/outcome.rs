@@ -39,6 +39,7 @@ pub use weights::{AgainstReference, Estimate, Gross, GrossIs, Net, NetOrMissing,
 
 use crate::Reading;
 use crate::plan::StartUp;
+use crate::tool::ToolMetrics;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -132,6 +133,9 @@ pub struct Answers {
     /// One entry for each command of a command workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandSummary>,
+    /// What the program printed as a benchmark's results, over all runs; each run is a launch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results: Option<ToolMetrics>,
 }
 
 /// What changed while it was measured.

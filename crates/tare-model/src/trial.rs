@@ -8,6 +8,7 @@ pub use warm_up::WarmUp;
 use crate::Reading;
 use crate::latency::Latencies;
 use crate::observation::Observation;
+use crate::tool::ToolMetrics;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -352,6 +353,9 @@ pub struct CommandSample {
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
+    /// The results of a benchmark that it printed, where it is a tool that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results: Option<Box<ToolMetrics>>,
 }
 
 #[cfg(test)]

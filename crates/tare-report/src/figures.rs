@@ -110,7 +110,7 @@ pub(crate) fn csv(
 }
 
 /// A verdict in a table.
-fn said(verdict: Verdict, margin: f64) -> Text {
+pub(crate) fn said(verdict: Verdict, margin: f64) -> Text {
     match verdict {
         Verdict::Faster => Text::new("faster", Tone::Good),
         Verdict::Slower => Text::new("slower", Tone::Bad),

@@ -41,6 +41,8 @@ pub(crate) fn with_unit(value: f64, unit: &str) -> String {
         "" | "count" => count(value),
         "CPUs" if value == 1.0 => format!("1{JOINT}CPU"),
         _ if unit.starts_with("share ") => format!("{}{}", percent(value), &unit["share".len()..]),
+        _ if unit.starts_with("s/") => format!("{}{}", seconds(value), &unit[1..]),
+        _ if unit.starts_with("B/") => format!("{}{}", bytes(value), &unit[1..]),
         _ if unit.starts_with("1/") => format!("{}{}", count(value), &unit[1..]),
         _ => format!("{}{JOINT}{unit}", count(value)),
     }

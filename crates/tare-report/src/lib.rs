@@ -36,6 +36,8 @@ mod series;
 mod stages;
 pub mod steady;
 pub mod study;
+pub mod tool;
+pub mod tool_comparison;
 pub mod topology;
 pub mod why;
 mod words;

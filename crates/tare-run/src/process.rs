@@ -15,6 +15,8 @@ use tare_sys::process::{self, Confinement, Ended, Signal};
 
 /// How much of a process's output is kept: enough for any generator's summary and any last words.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
+/// The same of a program that may be a benchmark, on standard output: every sample is a line.
+const RESULTS_BYTES_MAX: usize = 64 << 20;
 /// How much of its standard error is kept apart: the first complaint says most.
 const ERRORS_BYTES_MAX: usize = 16 << 10;
 /// How long a process group may take to end when asked politely.
@@ -48,6 +50,8 @@ pub enum Output {
     Keep,
     /// Only what it says of its errors is kept.
     KeepErrors,
+    /// Both are kept, apart from each other.
+    KeepApart,
     /// To standard error, where everything goes that is not a result.
     Show,
 }
@@ -66,6 +70,28 @@ pub struct Started {
 pub(crate) struct Tail {
     bytes: VecDeque<u8>,
     readers: usize,
+    /// All that was printed.
+    count: u64,
+    /// More than is kept of other output; 0: as much.
+    bytes_max: usize,
+}
+
+impl Tail {
+    /// One that keeps a benchmark's results.
+    pub(crate) fn of_results() -> Tail {
+        Tail { bytes_max: RESULTS_BYTES_MAX, ..Tail::default() }
+    }
+
+    /// How much was printed, and the last of it.
+    pub(crate) fn printed(&self) -> (u64, String) {
+        let (front, back) = self.bytes.as_slices();
+        (self.count, String::from_utf8_lossy(&[front, back].concat()).into_owned())
+    }
+
+    /// Whether its end has not been read.
+    pub(crate) fn is_open(&self) -> bool {
+        self.readers > 0
+    }
 }
 
 impl Started {
@@ -79,7 +105,7 @@ impl Started {
         command.args(arguments).stdin(Stdio::null());
         command.envs(launch.environment.iter().map(|(name, value)| (name, value)));
         let (stdout, stderr) = match launch.output {
-            Output::Keep => (Stdio::piped(), Stdio::piped()),
+            Output::Keep | Output::KeepApart => (Stdio::piped(), Stdio::piped()),
             Output::KeepErrors => (Stdio::null(), Stdio::piped()),
             Output::Show => (Stdio::from(std::io::stderr()), Stdio::inherit()),
         };
@@ -145,7 +171,7 @@ impl Started {
     /// What it printed last, waiting a moment for the rest when it has ended.
     pub fn output(&self) -> String {
         let deadline = Instant::now() + DRAIN;
-        while self.has_ended() && self.readers() > 0 && Instant::now() < deadline {
+        while self.has_ended() && is_open(&self.tail) && Instant::now() < deadline {
             std::thread::sleep(POLL);
         }
         self.output_so_far()
@@ -159,13 +185,7 @@ impl Started {
 
     /// What it has printed up to now.
     pub fn output_so_far(&self) -> String {
-        let tail = self.tail.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let (front, back) = tail.bytes.as_slices();
-        String::from_utf8_lossy(&[front, back].concat()).into_owned()
-    }
-
-    fn readers(&self) -> usize {
-        self.tail.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).readers
+        self.tail.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).printed().1
     }
 
     /// Stops the whole process group: politely, then not.
@@ -191,6 +211,19 @@ impl Drop for Started {
             self.stop();
         }
     }
+}
+
+/// How much was printed and the last of it, after the end, waiting a moment for the rest.
+pub(crate) fn printed(tail: &Mutex<Tail>) -> (u64, String) {
+    let deadline = Instant::now() + DRAIN;
+    while is_open(tail) && Instant::now() < deadline {
+        std::thread::sleep(POLL);
+    }
+    tail.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).printed()
+}
+
+fn is_open(tail: &Mutex<Tail>) -> bool {
+    tail.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_open()
 }
 
 /// Whether anybody is left in the group; `Cont` harms nobody who runs.
@@ -248,8 +281,9 @@ pub(crate) fn keep_reading(mut pipe: Box<dyn Read + Send>, mut shown: Option<Fil
                 shown = None;
             }
             lock(&shared, &mut |tail| {
+                tail.count += count as u64;
                 tail.bytes.extend(&buffer[..count]);
-                let excess = tail.bytes.len().saturating_sub(OUTPUT_BYTES_MAX);
+                let excess = tail.bytes.len().saturating_sub(tail.bytes_max.max(OUTPUT_BYTES_MAX));
                 tail.bytes.drain(..excess);
             });
         }

@@ -6,7 +6,7 @@ use crate::driven::keep;
 use crate::error::LabError;
 use crate::identity;
 use crate::loads::load::Load;
-use crate::loads::none::Alone;
+use crate::loads::none::{Alone, Prints};
 use crate::plan as plans;
 use crate::request::CommandRequest;
 use crate::running::Running;
@@ -15,6 +15,7 @@ use crate::subjects::fit;
 use crate::subjects::program::programs;
 use crate::subjects::sut::Sut;
 use crate::timed::{Input, Runner};
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 use tare_machine::Root;
 use tare_machine::placement::{self, Placement, Wanted};
@@ -73,6 +74,7 @@ pub(crate) fn measure(request: &CommandRequest, running: &mut Running<'_>) -> Re
         input: &input,
         observers: &observers,
         runner: &runner,
+        prints: Cell::new(Prints::Unknown),
     };
     let commands: Vec<Alone<'_>> = names.enumerate().map(alone).collect();
     all(commands, request, running)?;
@@ -112,7 +114,7 @@ fn blocks(
     let mut order: Vec<usize> = (0..commands.len()).collect();
     let mut run = 0;
     loop {
-        order.retain(|at| !ran_enough(request, commands[*at].index, run, began.elapsed() >= least, running));
+        order.retain(|at| !ran_enough(request, &commands[*at], run, began.elapsed() >= least, running));
         if order.is_empty() {
             break;
         }
@@ -129,14 +131,16 @@ fn blocks(
 
 fn ran_enough(
     request: &CommandRequest,
-    index: u32,
+    command: &Alone<'_>,
     run: u32,
     for_long: bool,
     running: &mut Running<'_>,
 ) -> bool {
     match request.runs.count {
         Some(runs) => run >= runs,
-        None if request.runs.stopping.is_some() => running.is_enough(index) || run >= RUNS_MAX,
+        None if request.runs.stopping.is_some() => running.is_enough(command.index) || run >= RUNS_MAX,
+        // It repeats by itself what it measures: how often it is started is for the user to say.
+        None if command.has_results() => run >= 1,
         None => run >= RUNS_MAX || (run >= RUNS_MIN && for_long),
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::error::{LabError, THREADS_HINT};
 use crate::own_program;
-use crate::process::{Output, Started, Tail};
+use crate::process::{Output, Started, Tail, printed};
 use crate::running::Running;
 use crate::subjects::program::find_program;
 use std::fs::File;
@@ -105,6 +105,8 @@ pub(crate) struct Run {
     pub over_limit: bool,
     /// What it printed last, where that is kept; read only where it is needed.
     started: Started,
+    /// Its standard output, where that is kept apart.
+    apart: Option<Arc<Mutex<Tail>>>,
 }
 
 impl Run {
@@ -117,6 +119,18 @@ impl Run {
     pub fn output(&self) -> String {
         self.started.output()
     }
+
+    /// How much it wrote to its standard output and the last of it, where that is kept apart.
+    pub fn printed(&self) -> Option<(u64, String)> {
+        self.apart.as_deref().map(printed)
+    }
+}
+
+/// Where what a program prints is kept.
+struct Kept {
+    tail: Arc<Mutex<Tail>>,
+    /// Standard output, where it is kept apart.
+    apart: Option<Arc<Mutex<Tail>>>,
 }
 
 /// What the thread is asked to do.
@@ -171,7 +185,7 @@ impl Runner {
         mut look: impl FnMut(u32),
         read: impl FnOnce(u32),
     ) -> Result<Run, LabError> {
-        let (order, tail) = order(timed, running)?;
+        let (order, Kept { tail, apart }) = order(timed, running)?;
         self.pid.store(0, Ordering::Relaxed);
         let gone = |_| LabError::State("the thread that starts programs has ended".to_owned());
         self.orders.send(order).map_err(|_| gone(()))?;
@@ -207,7 +221,7 @@ impl Runner {
             last_output: String::new(),
         })?;
         let wall_ns = end_ns.saturating_sub(begun.made_ns);
-        Ok(Run { wall_ns, ended, over_limit: watch.over_limit, started })
+        Ok(Run { wall_ns, ended, over_limit: watch.over_limit, started, apart })
     }
 }
 
@@ -266,7 +280,7 @@ fn one_run(
 }
 
 /// What to start, and where what it prints is kept.
-fn order(timed: &Timed<'_>, running: &Running<'_>) -> Result<(Order, Arc<Mutex<Tail>>), LabError> {
+fn order(timed: &Timed<'_>, running: &Running<'_>) -> Result<(Order, Kept), LabError> {
     let name = timed.words.first().map_or("", String::as_str);
     let path = find_program(name)?;
     let cannot = |error: io::Error| {
@@ -278,21 +292,22 @@ fn order(timed: &Timed<'_>, running: &Running<'_>) -> Result<(Order, Arc<Mutex<T
     let mut variables: Vec<(&str, &str)> =
         timed.environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
     variables.push((RUN_VARIABLE, running.journal.run_id()));
-    let (stdio, tail) = streams(timed).map_err(cannot)?;
+    let (stdio, kept) = streams(timed).map_err(cannot)?;
     let program =
         Program::new(&path, &own_program::replaced(timed.words), &variables, &timed.confinement, timed.pty)
             .map_err(cannot)?;
-    Ok((Order { program, stdio }, tail))
+    Ok((Order { program, stdio }, kept))
 }
 
 /// Its standard streams.
-fn streams(timed: &Timed<'_>) -> io::Result<([File; 3], Arc<Mutex<Tail>>)> {
+fn streams(timed: &Timed<'_>) -> io::Result<([File; 3], Kept)> {
     let tail = Arc::new(Mutex::new(Tail::default()));
     let own_errors = || io::stderr().as_fd().try_clone_to_owned().map(File::from);
     let shown = match timed.output {
         Output::Show => Some(own_errors()?),
-        Output::Keep | Output::KeepErrors => None,
+        Output::Keep | Output::KeepErrors | Output::KeepApart => None,
     };
+    let alone = |tail| Kept { tail, apart: None };
     if timed.pty {
         let terminal = Terminal::open()?;
         crate::process::keep_reading(Box::new(terminal.ours), shown, &tail);
@@ -300,20 +315,27 @@ fn streams(timed: &Timed<'_>) -> io::Result<([File; 3], Arc<Mutex<Tail>>)> {
             Input::Nothing => terminal.program.try_clone()?,
             other => other.open()?,
         };
-        return Ok(([input, terminal.program.try_clone()?, terminal.program], tail));
+        return Ok(([input, terminal.program.try_clone()?, terminal.program], alone(tail)));
     }
     let input = timed.input.open()?;
     if shown.is_some() {
-        return Ok(([input, own_errors()?, own_errors()?], tail));
+        return Ok(([input, own_errors()?, own_errors()?], alone(tail)));
     }
-    let (reader, writer) = io::pipe()?;
-    crate::process::keep_reading(Box::new(reader), None, &tail);
-    let writer = File::from(std::os::fd::OwnedFd::from(writer));
+    let errors = read_by(&tail)?;
+    let mut apart = None;
     let output = match timed.output {
-        Output::Keep => writer.try_clone()?,
+        Output::Keep => errors.try_clone()?,
+        Output::KeepApart => read_by(apart.insert(Arc::new(Mutex::new(Tail::of_results()))))?,
         Output::KeepErrors | Output::Show => File::options().write(true).open("/dev/null")?,
     };
-    Ok(([input, output, writer], tail))
+    Ok(([input, output, errors], Kept { tail, apart }))
+}
+
+/// A pipe that is read as long as somebody holds it.
+fn read_by(tail: &Arc<Mutex<Tail>>) -> io::Result<File> {
+    let (reader, writer) = io::pipe()?;
+    crate::process::keep_reading(Box::new(reader), None, tail);
+    Ok(File::from(std::os::fd::OwnedFd::from(writer)))
 }
 
 fn wants_terminal(timed: &Timed<'_>) -> LabError {

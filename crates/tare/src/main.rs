@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         Command::Load(args) => commands::load::load(&args, style),
         Command::Show(args) => commands::show::show(&args, style),
         Command::Why(args) => commands::why::why(&args, style),
+        Command::Export(args) => commands::export::export(&args),
         Command::Explain(args) => commands::explain::explain(&args, style),
         Command::Report(args) => commands::report::report(&args),
         Command::Flame(args) => commands::flame::flame(&args),

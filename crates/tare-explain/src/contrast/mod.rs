@@ -3,4 +3,5 @@
 pub(crate) mod apart;
 pub mod frames;
 pub mod gate;
+pub mod tools;
 pub mod why;

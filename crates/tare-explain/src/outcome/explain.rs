@@ -10,7 +10,7 @@ use tare_model::outcome::{
     AgainstReference, Answers, CommandSummary, Conditions, Figures, Gross, Net, NetOrMissing, Outcome,
     OverTime, SCHEMA, TarePart,
 };
-use tare_model::plan::{CommandWorkload, Transport};
+use tare_model::plan::{CommandWorkload, Plan, Transport, Workload};
 use tare_model::{Missing, Reading, Record};
 
 /// Explains a record: gross, tare, net, bottleneck, findings, accounting and warnings.
@@ -47,6 +47,7 @@ pub fn explain(record: &Record) -> Outcome {
                 .command
                 .map(|command| commands(record, command, &accounting.windows))
                 .unwrap_or_default(),
+            results: super::tool::of_runs(&record.trials, commands_of(&record.plan)),
         },
         over_time: OverTime {
             spikes: match http {
@@ -64,6 +65,14 @@ pub fn explain(record: &Record) -> Outcome {
         workload: if http { "http" } else { "command" }.to_owned(),
         accounting: accounting::accounting(&accounting),
         trials: requests::trials(&accounting),
+    }
+}
+
+/// The commands of a plan that has some.
+fn commands_of(plan: &Plan) -> &[String] {
+    match &plan.workload {
+        Workload::Command(commands) => &commands.commands,
+        Workload::Http(_) => &[],
     }
 }
 

@@ -16,5 +16,6 @@ mod redirects;
 pub(crate) mod requests;
 mod sampling;
 pub(crate) mod stages;
+pub mod tool;
 pub(crate) mod verdict;
 pub(crate) mod warnings;

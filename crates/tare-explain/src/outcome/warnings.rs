@@ -262,7 +262,7 @@ impl Doubt<'_> {
             Doubt::AccountingOpen { .. } => "take longer trials; shares below this size mean little",
             Doubt::RequestsUnknown => "use tare's own generator, or one whose summary can be read (wrk)",
             Doubt::OperationsUnknown => {
-                "for a gross figure use a generator whose result can be read (wrk, wrk2, redis-benchmark)"
+                "for a gross figure use a generator whose result can be read ('tare help formats')"
             }
             Doubt::OnlyRedirects(redirects) => redirects.hint(),
             Doubt::NoRequests(mostly) => mostly.as_ref().map_or(NO_REQUESTS_HINT, Mostly::hint),

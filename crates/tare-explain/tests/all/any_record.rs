@@ -223,6 +223,7 @@ fn any_command_sample() -> impl Strategy<Value = Measure> {
                 rss_bytes_max: 1,
                 exit_code,
                 signal: None,
+                results: None,
             })
         },
     )

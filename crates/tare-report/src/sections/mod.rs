@@ -15,6 +15,7 @@ mod machine;
 mod net;
 mod origin;
 mod queue;
+mod results;
 mod scale;
 mod source;
 mod spikes;
@@ -37,6 +38,7 @@ pub(crate) use source::{Medium, Part, Source};
 static SECTIONS: &[&Section] = &[
     &bottleneck::SECTION,
     &origin::SECTION,
+    &results::SECTION,
     &stages::SECTION,
     &figures::SECTION,
     &commands::SECTION,
@@ -58,6 +60,7 @@ static SECTIONS: &[&Section] = &[
     &cpus::SECTION,
     &flame::SECTION,
     &warnings::SECTION,
+    &results::WRONG,
     &trials::SECTION,
     &machine::SECTION,
     &footer::SECTION,

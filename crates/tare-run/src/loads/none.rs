@@ -8,16 +8,30 @@ use crate::process::{Launch, Output, Started, wants_terminal};
 use crate::request::CommandRequest;
 use crate::running::Running;
 use crate::subjects::sut::Sut;
-use crate::timed::{Input, Runner, Timed};
+use crate::timed::{Input, Run, Runner, Timed};
+use std::cell::Cell;
 use std::sync::mpsc;
 use std::time::Duration;
 use tare_model::observation::Observation;
+use tare_model::tool::ToolMetrics;
 use tare_model::trial::{CommandSample, WarmUp};
+use tare_model::warning::Warning;
 use tare_observe::Observers;
 use tare_sys::process::{self, Confinement, End, Ended, Signal};
 
 /// How often a wait for the end of a run looks at the interrupt flag.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// What is known of what a program prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Prints {
+    /// No run has ended.
+    Unknown,
+    /// The results of a benchmark: they are read in every run.
+    Results,
+    /// Nothing that is known: it goes nowhere.
+    Other,
+}
 
 /// A program, and what its runs need.
 pub(crate) struct Alone<'a> {
@@ -31,6 +45,7 @@ pub(crate) struct Alone<'a> {
     pub input: &'a Input,
     pub observers: &'a Observers,
     pub runner: &'a Runner,
+    pub prints: Cell<Prints>,
 }
 
 impl Load for Alone<'_> {
@@ -51,7 +66,13 @@ impl Load for Alone<'_> {
     ) -> Result<Vec<Driven>, LabError> {
         let run = stint.first().map_or(0, |(_, run)| *run);
         running.live(&format!("run {} of {}{}", run + 1, self.name, running.known()), None);
-        self.run_once(running).map(|driven| vec![driven])
+        let (driven, counts) = self.run_once(running)?;
+        // Who asks for one run gets no second one: a program may do something.
+        if counts || self.request.runs.count == Some(1) {
+            return Ok(vec![driven]);
+        }
+        running.live(&format!("run {} of {} once more: what it prints was read", run + 1, self.name), None);
+        self.run_once(running).map(|(driven, _)| vec![driven])
     }
 
     fn end(&mut self, running: &mut Running<'_>) -> Result<(), LabError> {
@@ -60,8 +81,42 @@ impl Load for Alone<'_> {
 }
 
 impl Alone<'_> {
-    /// One run: timed from before its start to its end, its last counters read before it is reaped.
-    fn run_once(&self, running: &mut Running<'_>) -> Result<Driven, LabError> {
+    /// Whether a run has printed the results of a benchmark.
+    pub fn has_results(&self) -> bool {
+        self.prints.get() == Prints::Results
+    }
+
+    fn output(&self) -> Output {
+        if self.request.show_output {
+            return Output::Show;
+        }
+        match self.prints.get() {
+            Prints::Other => Output::KeepErrors,
+            Prints::Unknown | Prints::Results => Output::KeepApart,
+        }
+    }
+
+    /// The results that a run printed, and whether its time is that of one whose output nobody reads: it differs from that of one
+    /// whose output goes nowhere (grep then ends at its first match).
+    fn results(&self, run: &Run) -> (Option<Box<ToolMetrics>>, bool) {
+        let Some((count, printed)) = run.printed() else { return (None, true) };
+        let errors = run.output();
+        let both = format!("{printed}\n{errors}");
+        let results =
+            [&printed, &errors, &both].into_iter().find_map(|text| tare_formats::read_printed(text));
+        let results = results.map(|results| Box::new(with_cut(results, count, printed.len())));
+        match (&results, self.prints.get()) {
+            (Some(_), _) => self.prints.set(Prints::Results),
+            (None, Prints::Unknown) => self.prints.set(Prints::Other),
+            // One run that prints something else does not end it.
+            (None, _) => {}
+        }
+        let counts = self.has_results() || count == 0;
+        (results, counts)
+    }
+
+    /// One run: timed from before its start to its end, its last counters read before it is reaped; and whether it counts.
+    fn run_once(&self, running: &mut Running<'_>) -> Result<(Driven, bool), LabError> {
         auxiliary("--prepare", &self.request.around.prepare, running)?;
         let timed = Timed {
             words: self.words,
@@ -70,7 +125,7 @@ impl Alone<'_> {
                 cpus: self.request.place.sut_cpus.clone().unwrap_or_default(),
                 cgroup_procs: self.request.groups.clone(),
             },
-            output: if self.request.show_output { Output::Show } else { Output::KeepErrors },
+            output: self.output(),
             input: self.input,
             pty: self.request.pty,
             time_limit: self.request.runs.time_limit,
@@ -96,9 +151,25 @@ impl Alone<'_> {
             let what = format!("'{}' failed: {how} (hint: -i goes on in spite of it)", self.name);
             return Err(LabError::Sut { what, last_output: run.output() });
         }
-        let counted = Counted::Run(sample(self.index, run.wall_ns, &run.ended));
-        Ok(Driven { level: 0, counted, observation })
+        let (results, counts) = self.results(&run);
+        let counted = Counted::Run(CommandSample { results, ..sample(self.index, run.wall_ns, &run.ended) });
+        Ok((Driven { level: 0, counted, observation }, counts))
     }
+}
+
+/// Warns where the beginning of what was printed is not there any more.
+fn with_cut(mut results: ToolMetrics, count: u64, kept: usize) -> ToolMetrics {
+    let cut = count.saturating_sub(kept as u64);
+    if cut > 0 {
+        results.warnings.push(Warning {
+            id: "output-cut".into(),
+            text: format!(
+                "the first {cut} bytes of what the program printed were not kept: their results are missing"
+            ),
+            hint: "have it write a file, and read that with 'tare show FILE'".into(),
+        });
+    }
+    results
 }
 
 fn auxiliary(option: &str, command: &Option<String>, running: &mut Running<'_>) -> Result<(), LabError> {
@@ -158,5 +229,6 @@ fn sample(command: u32, wall_ns: u64, ended: &Ended) -> CommandSample {
         rss_bytes_max: ended.rss_bytes_max,
         exit_code: ended.exit_code,
         signal: ended.signal,
+        results: None,
     }
 }

@@ -15,6 +15,7 @@ use tare_model::condition::Condition;
   tare compare --sut './old --port {port}' --sut './new --port {port}' /plaintext
   tare compare --command 'gzip -k -c FILE' --command 'zstd -c FILE'
   tare compare base.tare new.tare                    records of tare run, as far as they show
+  tare compare old.txt new.txt --fail-if-worse 5%    results of 'go test -bench', hyperfine, JMH, …
   tare compare --sut './server --port {port}' /json /fast-json    two pages of one program
   tare compare --sut embedded --sut './server {port}' /plaintext /   a page for each
   tare compare /plaintext '/spin?ns=200'             the built-in server
@@ -23,8 +24,8 @@ pub struct CompareArgs {
     /// What to ask for: a path or URL for all, or one for each.
     ///
     /// A path, or http://127.0.0.1:{port}/path; one for all, or one for each program [default: / (embedded: /plaintext)]. Or records of
-    /// `tare run`, each held against the first.
-    #[arg(value_name = "URL|FILE.tare")]
+    /// `tare run`, each held against the first. Or two files of results of another tool ('tare help formats').
+    #[arg(value_name = "URL|FILE")]
     pub urls: Vec<String>,
     /// Start this server, with a port in place of {port}.
     ///
@@ -77,6 +78,12 @@ impl CompareArgs {
         let is_record = |url: &String| url.ends_with(".tare") && !is_path_of_url(url);
         self.suts.is_empty() && self.urls.len() > 1 && self.urls.iter().all(is_record)
     }
+
+    /// Whether files of results of another tool are compared.
+    pub fn are_results(&self) -> bool {
+        let is_file = |url: &String| !url.contains("://") && Path::new(url).is_file();
+        self.suts.is_empty() && self.urls.len() > 1 && !self.are_records() && self.urls.iter().all(is_file)
+    }
 }
 
 /// How long and how well.
@@ -102,6 +109,12 @@ pub struct DesignArgs {
     /// p99, p99.9 (where every launch has 10,000 answers of each server); of commands: time, cpu_time.
     #[arg(long, value_name = "CONDITION", value_parser = condition)]
     pub fail_if: Vec<Condition>,
+    /// Of files of results: exit code 1 where one is worse by more.
+    ///
+    /// One metric or several. Proven means that its whole interval is beyond it; the intervals of all metrics hold together. Of a rate, 100 %
+    /// worse is half of it. Exit code 4 where a metric could not be judged.
+    #[arg(long, value_name = "PERCENT", value_parser = values::worse)]
+    pub fail_if_worse: Option<f64>,
     /// Counted load in a launch, all together [default: 600ms].
     ///
     /// Of all servers together; of commands: runs interleaved for so long at least [default: 600ms; servers, where the budget has room for

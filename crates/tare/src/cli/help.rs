@@ -36,6 +36,7 @@ pub const TOPICS: &[(&str, &str)] = &[
     ("bodies", include_str!("topics/bodies.txt")),
     ("output", include_str!("topics/output.txt")),
     ("records", include_str!("topics/records.txt")),
+    ("formats", include_str!("topics/formats.txt")),
     ("values", include_str!("topics/values.txt")),
     ("exit-codes", include_str!("topics/exit-codes.txt")),
     ("environment", include_str!("topics/environment.txt")),
@@ -46,7 +47,7 @@ pub const TOPICS: &[(&str, &str)] = &[
 const GROUPS: &[(&str, &[&str])] = &[
     ("Measure", &["run", "load", "serve", "steady"]),
     ("Compare", &["compare", "gate", "plan", "why"]),
-    ("Read a result", &["show", "explain", "report", "flame", "schema"]),
+    ("Read a result", &["show", "explain", "report", "export", "flame", "schema"]),
     ("Know the machine", &["doctor", "tune", "calibrate", "recover"]),
     ("Use tare", &["help", "man", "completions"]),
 ];
@@ -146,7 +147,12 @@ const SCREENS: &[Screen] = &[
         ],
         topics: &["stacks"],
     },
-    Screen { command: "show", options: &["json", "html"], topics: &["result", "records", "output"] },
+    Screen {
+        command: "show",
+        options: &["meter_regex", "json", "html"],
+        topics: &["result", "records", "formats", "output"],
+    },
+    Screen { command: "export", options: &["format", "output"], topics: &["formats", "records"] },
     Screen { command: "why", options: &["output", "json"], topics: &["result", "records"] },
     Screen { command: "explain", options: &["json"], topics: &["result", "confirm"] },
     Screen { command: "schema", options: &[], topics: &["output"] },

@@ -4,6 +4,7 @@ pub mod calibrate;
 pub mod compare;
 pub mod doctor;
 pub mod explain;
+pub mod export;
 pub mod flame;
 pub mod gate;
 pub mod help;
@@ -138,9 +139,12 @@ pub enum Command {
     /// Exit codes: 0 done; 1 a --fail-if is so; 2 usage; 3 the server or the generator failed; 4 the result is not valid, or a --fail-if
     /// has no figure; 130 interrupted.
     Load(Box<load::LoadArgs>),
-    /// Print the result of a record again.
+    /// Print the result of a record again, or the results of another tool.
     ///
-    /// It is explained again from the raw counters in the file: a newer tare may explain more of it.
+    /// A record is explained again from the raw counters in the file: a newer tare may explain more of it.
+    ///
+    /// Of another tool's output or file of results it prints every metric with its interval, what it did not understand, and what this tool gets
+    /// wrong. 'tare help formats' lists the tools. The tool is recognised by the content.
     Show(ShowArgs),
     /// Explain one run, or why two runs differ.
     ///
@@ -159,6 +163,11 @@ pub enum Command {
     Explain(explain::ExplainArgs),
     /// Write a record as one self-contained HTML page.
     Report(ReportArgs),
+    /// Write a result in the format of another tool.
+    ///
+    /// Of a record, or of another tool's results: every sample where the format has room for them, else the estimates. What the format
+    /// cannot hold is said on standard error.
+    Export(export::ExportArgs),
     /// Draw which code ran, or where threads waited.
     ///
     /// From a record that was made with 'tare run --stacks'. 'tare help stacks' says how stacks are sampled, and what that needs.
@@ -273,10 +282,20 @@ pub enum Command {
 #[command(after_help = "Examples:
   tare show                   the newest run that was made without -o
   tare show last.tare
-  tare show last.tare --json | jq '.verdict'")]
+  tare show last.tare --json | jq '.verdict'
+  tare show bench.txt         what 'go test -bench' printed
+  hyperfine --export-json - 'sleep 0.1' | tare show -")]
 pub struct ShowArgs {
-    /// The record; without it, the newest one made without -o.
+    /// The record, or another tool's results [default: the newest record].
+    ///
+    /// [default: the newest record that was made without -o]. `-` is standard input, for results of another tool.
     pub file: Option<PathBuf>,
+    /// Read the figures of any text by this regular expression.
+    ///
+    /// Each match is a sample. Groups by name: `value` (needed), `unit`, `benchmark`, `name`, `launch`:
+    /// 'took (?P<value>[0-9.]+) (?P<unit>ms)'.
+    #[arg(long, value_name = "PATTERN", requires = "file")]
+    pub meter_regex: Option<String>,
     #[command(flatten)]
     pub output: OutputArgs,
 }

@@ -109,8 +109,8 @@ pub struct GeneratorArgs {
     pub load_cpus: Option<CpuList>,
     /// Use this load generator, as 'wrk -t4 -c64 -d20s URL'.
     ///
-    /// It is started anew for each trial. What wrk, wrk2, redis-benchmark, pgbench, sysbench, memaslap, ab and h2load print is read; of any
-    /// other its CPU time and the server's. Without a URL the server is who it is connected to.
+    /// It is started anew for each trial. What it prints is read if its tool is known ('tare help formats'); of any other, its CPU time and
+    /// the server's. Without a URL the server is who it is connected to.
     #[arg(long = "load", value_name = "COMMAND", conflicts_with_all = ["command", "load_pid"], conflicts_with_all = traffic::ALL)]
     pub load: Option<String>,
     /// Watch this running generator; its requests are not counted.

@@ -9,12 +9,14 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   tare steady times.txt                  one series: a number a line
   tare steady --json forks.jsonl.gz      several: JSON lines with \"seconds\": [...]
-  some-benchmark | tare steady -         from standard input")]
+  some-benchmark | tare steady -         from standard input
+  tare steady jmh.json                   results of another tool")]
 pub struct SteadyArgs {
     /// The series; `-` is standard input.
     ///
     /// A number a line, or JSON lines with "seconds": [...] for several series; compressed (gzip) or not. A value may be anything above
-    /// zero: times, rates, sizes. Blank lines and lines that begin with # are left out.
+    /// zero: times, rates, sizes. Blank lines and lines that begin with # are left out. Of another tool's results ('tare help formats') each
+    /// launch of each metric is a series.
     pub file: PathBuf,
     #[command(flatten)]
     pub exports: OutputArgs,

@@ -64,6 +64,13 @@ pub fn percent(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| format!("'{text}' is not a share above 0 and up to 100 %; write it as 1%"))
 }
 
+/// By how much something is worse: as a percentage it may be beyond 100.
+pub fn worse(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
+    let share = number.map(|percent| percent / 100.0).filter(|share| *share >= 0.0 && share.is_finite());
+    share.ok_or_else(|| format!("'{text}' is no percentage of 0 or more; write it as 5%"))
+}
+
 /// A duration above zero.
 pub fn positive_duration(text: &str) -> Result<Duration, String> {
     let duration = duration(text)?;

@@ -27,6 +27,9 @@ const ANYWHERE: &str = "http://127.0.0.1/";
 pub fn compare(args: &CompareArgs, style: Style) -> Ended {
     check_conditions(args).map_err(Failure::usage)?;
     super::check_output(&args.exports)?;
+    if args.are_results() {
+        return super::compare_results::compare_results(args, style);
+    }
     if args.are_records() {
         return super::compare_records::compare_records(args, style);
     }
@@ -94,6 +97,16 @@ pub(super) fn of_a_launch(error: LabError) -> Failure {
 
 /// What is to be proven must be a figure of what is compared.
 pub(super) fn check_conditions(args: &CompareArgs) -> anyhow::Result<()> {
+    if args.are_results() && !args.design.fail_if.is_empty() {
+        return Err(anyhow!(
+            "--fail-if is for figures that tare measures (hint: --fail-if-worse 5% is for the metrics of other tools)"
+        ));
+    }
+    if !args.are_results() && args.design.fail_if_worse.is_some() {
+        return Err(anyhow!(
+            "--fail-if-worse is for two files of results of another tool (hint: --fail-if 'throughput < -5%')"
+        ));
+    }
     if args.are_records() && args.start_timeout.is_some() {
         return Err(anyhow!(
             "nothing is started where records are compared (hint: leave out --start-timeout)"

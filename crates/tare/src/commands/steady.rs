@@ -26,9 +26,11 @@ struct Line {
 
 /// Reads, examines and prints.
 pub fn steady(args: &SteadyArgs, style: Style) -> Ended {
-    let examined = examine(&args.file)
-        .with_context(|| format!("cannot use {}", args.file.display()))
-        .map_err(Failure::usage)?;
+    let examined = match examine(&args.file) {
+        Ok(examined) => examined,
+        Err(error) => of_a_tool(&args.file)
+            .ok_or_else(|| Failure::usage(error.context(format!("cannot use {}", args.file.display()))))?,
+    };
     let shown = report::report(&examined);
     let json = report::json(&examined).map_err(Failure::underway)?;
     super::emit_report(&shown, &shown, &json, &args.exports, style)?;
@@ -76,6 +78,28 @@ fn examine(path: &Path) -> anyhow::Result<Vec<Examined>> {
         }
         (false, true) => Ok(examined),
     }
+}
+
+/// The samples of another tool's results, a series for each launch of each metric that has enough of them.
+fn of_a_tool(path: &Path) -> Option<Vec<Examined>> {
+    // Standard input has been read.
+    let read = super::results::read(path).ok().filter(|_| path != Path::new("-"))?;
+    let mut examined = Vec::new();
+    for metric in &read.metrics {
+        let name = format!("{} {}", metric.benchmark, metric.name);
+        let samples = metric.samples.iter().zip(&metric.launches);
+        for launch in samples.collect::<Vec<_>>().chunk_by(|one, other| one.1 == other.1) {
+            let values: Vec<f64> = launch.iter().map(|(value, _)| **value).collect();
+            let number = launch.first().map_or(0, |(_, number)| **number);
+            let one = one(
+                format!("{} #{number}", name.trim()),
+                &values,
+                metric.unit == "s" || metric.unit.starts_with("s/"),
+            );
+            examined.extend(one.ok().filter(|_| examined.len() < SERIES_MAX));
+        }
+    }
+    (!examined.is_empty()).then_some(examined)
 }
 
 fn one(name: String, values: &[f64], seconds: bool) -> anyhow::Result<Examined> {

@@ -1,10 +1,12 @@
-//! The documentation: two pages are what the program says, every link leads somewhere, and every page is listed.
+//! The documentation: three pages and a topic of help are what the program says, every link leads somewhere, and every page is listed.
 //!
-//! `TARE_WRITE_DOCS=1 cargo test -p tare --test quick docs` writes the two pages anew.
+//! `TARE_WRITE_DOCS=1 cargo test -p tare --test quick docs` writes them anew (the topic is in the program after it is built again).
 
 use crate::pages::{self, Page};
 use crate::support::Tare;
+use std::collections::BTreeMap;
 use tare_explain::bottlenecks;
+use tare_formats::export::EXPORTS;
 use tare_model::cause_page::CausePage;
 
 /// How wide a page of help is.
@@ -22,6 +24,27 @@ a test compares it with the program.
 
 | cause | in one line |
 |---|---|
+";
+
+const HEAD_OF_FORMATS: &str = "# Formats of other tools
+
+`tare show FILE` prints what a file of these holds, `tare compare OLD NEW` holds two of them against each other, and `tare export --format NAME`
+writes a result for another tool. The tool is recognised by the content, never by the file's name. What each gets wrong is
+printed beside its figures. This page is generated; a test compares it with the program.
+
+| format | what the tool gets wrong |
+|---|---|
+";
+
+const HEAD_OF_TOPIC: &str = "Results of other tools that are read, and formats that are written
+
+  tare show bench.txt                  what 'go test -bench' printed, with intervals
+  tare compare old.json new.json       two files of the same tool
+  tare export --format bmf last.tare   a result for another tool
+
+The tool is recognised by the content. '-' is standard input.
+
+Read
 ";
 
 /// What begins like this in a text is a path of the source.
@@ -96,6 +119,54 @@ fn page_of_causes() -> String {
     page
 }
 
+/// Name, and what is wrong with it, of every format that is read.
+fn formats() -> BTreeMap<&'static str, &'static [&'static str]> {
+    let readers = tare_formats::readers().map(|reader| (reader.name, reader.gets_wrong));
+    // A tool whose summary is known too has one row.
+    let summaries = tare_formats::FORMATS.iter().map(|format| (format.name, format.gets_wrong));
+    readers.chain(summaries).collect()
+}
+
+fn page_of_formats() -> String {
+    let mut page = HEAD_OF_FORMATS.to_owned();
+    for (name, wrong) in formats() {
+        page.push_str(&format!("| `{name}` | {} |\n", wrong.join("; ")));
+    }
+    page.push_str("\n## Formats that are written\n\n| format | what it holds |\n|---|---|\n");
+    for export in EXPORTS {
+        page.push_str(&format!("| `{}` | {} |\n", export.name, export.holds));
+    }
+    page
+}
+
+fn topic_of_formats() -> String {
+    let mut topic = HEAD_OF_TOPIC.to_owned();
+    let names: Vec<&str> = formats().into_keys().collect();
+    topic.push_str(&filled(&names.join(", ")));
+    topic.push_str("\nWritten\n");
+    for export in EXPORTS {
+        topic.push_str(&format!("  {}\n{}", export.name, filled(&format!("  {}", export.holds))));
+    }
+    topic
+}
+
+/// Words in lines that fit the screen, indented.
+fn filled(text: &str) -> String {
+    let indent = format!("  {}", " ".repeat(text.len() - text.trim_start().len()));
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if indent.len() + line.len() + word.len() < 98 => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.iter().map(|line| format!("{indent}{line}\n")).collect()
+}
+
 fn section_of(cause: &CausePage) -> String {
     let mut section = format!("\n## `{}`\n\n{}. {}\n", cause.cause.id(), cause.title, cause.brief);
     let parts = [
@@ -128,6 +199,12 @@ fn the_page_of_the_command_line_is_what_it_says() {
 #[test]
 fn the_page_of_the_causes_is_what_is_known_of_them() {
     is_kept("docs/reference/causes.md", &page_of_causes());
+}
+
+#[test]
+fn the_page_of_the_formats_is_what_is_read_and_written() {
+    is_kept("docs/reference/formats.md", &page_of_formats());
+    is_kept("crates/tare/src/cli/topics/formats.txt", &topic_of_formats());
 }
 
 /// Every text that links are checked in.

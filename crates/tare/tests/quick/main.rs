@@ -13,4 +13,5 @@ mod schema;
 mod steady;
 #[path = "../support/mod.rs"]
 mod support;
+mod tools;
 mod tune;

@@ -29,11 +29,14 @@ pub fn read(arguments: &[&str], stdout: &[u8]) -> Value {
 fn name(arguments: &[&str]) -> &'static str {
     let records = arguments.iter().filter(|word| word.ends_with(".tare")).count();
     let has = |option: &str| arguments.contains(&option);
+    let of_tools = arguments.iter().filter(|word| word.ends_with(".txt") || word.ends_with(".json")).count();
     let output = tare_model::schema::OUTPUTS.iter().map(|output| output.name);
     let commands = output.chain(["show"]);
     let command = arguments.iter().find(|word| commands.clone().any(|name| name == **word));
     match *command.unwrap_or_else(|| panic!("{arguments:?}")) {
+        "show" if of_tools > 0 => "tool",
         "show" => "run",
+        "compare" if of_tools > 1 => "compare-tools",
         "why" if records < 2 => "run",
         "compare" if records > 1 => "compare-records",
         "calibrate" if has("--zoo") => "zoo",

@@ -443,6 +443,7 @@ pub fn commands(runs: &[(f64, i32, Scene)]) -> Record {
             rss_bytes_max: 1 << 20,
             exit_code: Some(*exit_code),
             signal: None,
+            results: None,
         }),
         observation: scene.observation(),
         report: None,

@@ -1,0 +1,70 @@
+//! Files of results of other tools, where a command takes one.
+
+use crate::failure::Failure;
+use anyhow::{Context, anyhow};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use tare_formats::Input;
+use tare_model::tool::ToolMetrics;
+use tare_store::StoreError;
+
+/// What a record begins with.
+const RECORD: &[u8] = b"SQLite format 3\0";
+/// Longest file that is read.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// Whether a file (`-`: standard input) is no record, and so may be another tool's.
+pub fn is_of_a_tool(path: &Path) -> bool {
+    path == Path::new("-") || matches!(tare_store::read(path), Err(StoreError::NotARecord { .. }))
+}
+
+/// The results in a file (`-`: standard input), whosever they are.
+pub fn read(path: &Path) -> Result<ToolMetrics, Failure> {
+    let bytes = bytes(path)?;
+    if bytes.starts_with(RECORD) {
+        let hint = "hint: name its file, and no results of a tool beside it";
+        return Err(Failure::usage(anyhow!("{} is a record of tare ({hint})", path.display())));
+    }
+    let text = tare_formats::text_of(&bytes);
+    let input = Input { bytes: &bytes, ..Input::of_text(&text) };
+    let found = tare_formats::read(&input).ok_or_else(|| {
+        Failure::usage(anyhow!(
+            "{}: neither a record of tare nor results of a tool that it knows (hint: 'tare help formats' lists them)",
+            path.display()
+        ))
+    })?;
+    Ok(tare_explain::tool::estimated(found))
+}
+
+/// What a regular expression finds in a file.
+pub fn read_by_regex(path: &Path, pattern: &str) -> Result<ToolMetrics, Failure> {
+    let bytes = bytes(path)?;
+    if bytes.starts_with(RECORD) {
+        return Err(Failure::usage(anyhow!(
+            "{} is a record of tare (hint: leave out --meter-regex)",
+            path.display()
+        )));
+    }
+    let text = tare_formats::text_of(&bytes);
+    let found = tare_formats::read_by_regex(pattern, &Input::of_text(&text));
+    let found = found.map_err(|error| Failure::usage(anyhow!("--meter-regex: {error}")))?;
+    Ok(tare_explain::tool::estimated(found))
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    whole(path).with_context(|| format!("cannot read {}", path.display())).map_err(Failure::usage)
+}
+
+fn whole(path: &Path) -> anyhow::Result<Vec<u8>> {
+    let reader: Box<dyn Read> = match path == Path::new("-") {
+        true => Box::new(io::stdin()),
+        false => Box::new(File::open(path)?),
+    };
+    let mut bytes = Vec::new();
+    reader.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > BYTES_MAX {
+        return Err(anyhow!("it is longer than {} MiB (hint: give a part of it)", BYTES_MAX >> 20));
+    }
+    Ok(bytes)
+}
