@@ -65,11 +65,16 @@ fn read(printed: &str) -> ToolOutput {
                     ns(),
                 );
             }
-            (_, "total time", [seconds]) => {
+            // The second is that of version 1.1.
+            (_, "total time" | "time elapsed", [seconds]) => {
                 let seconds = seconds.strip_suffix('s').and_then(positive);
                 if let Some(ns) = seconds.and_then(|seconds| whole(seconds * 1e9)) {
                     result.window_ns = Reading::Measured(ns);
                 }
+            }
+            // Of the machine; the second is that of version 1.1.
+            (_, "events per second" | "events/s (eps)", [rate]) => {
+                result.rate_hz = positive(rate).map_or(result.rate_hz, Reading::Measured);
             }
             (_, "total number of events", [count]) => {
                 is_summary = true;
@@ -120,5 +125,24 @@ fn finished(result: &mut ToolResult, mean_ns: Option<u64>, quantiles: Quantiles)
         .map_or_else(|| Reading::missing("sysbench has not printed a mean latency"), Reading::Measured);
     if let Some(latency) = LatencySummary::of(mean_ns, quantiles) {
         result.latency = Reading::Measured(latency);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_1_1_has_other_words_for_rate_and_time() {
+        let text = "sysbench 1.1.0 (using bundled LuaJIT 2.1.0-beta3)\n\nCPU speed:\n    events per second:  1750.60\n\nThroughput:\n    \
+                    events/s (eps):                      1234.5000\n    time elapsed:                        2.0001s\n    \
+                    total number of events:              2469\n";
+        let output = read(text);
+        let result = &output.results[0];
+        assert_eq!(result.rate_hz.value(), Some(&1234.5));
+        assert_eq!(
+            (result.window_ns.value(), result.operations.value()),
+            (Some(&2_000_100_000), Some(&2469))
+        );
     }
 }

@@ -132,8 +132,11 @@ impl<'a> Reading<'a> {
             self.rate(name, rates, number, metrics);
         } else if !self.columns.is_empty() && line.contains(',') {
             self.row(number, line, metrics);
-        } else if line.trim_start().starts_with("time:") {
-            metrics.skip(number, line, "the line is cut off, or its three times are no numbers");
+        } else if line.trim_start().starts_with("time:") || line.contains("time:   [") {
+            // What follows is not of the benchmark before.
+            self.printed = Default::default();
+            self.begun = None;
+            metrics.skip(number, line, "the line is cut off, or its three values are no times");
         } else if line.contains("panicked at") {
             metrics.skip(number, line, "the benchmark failed");
         }
@@ -238,6 +241,9 @@ impl<'a> Reading<'a> {
 
     fn rate(&mut self, _: &str, rates: [(f64, &str); 3], number: u64, metrics: &mut Metrics) {
         let [lower, rate, upper] = rates;
+        if self.printed.0.is_empty() {
+            return metrics.skip(number, "thrpt", "the time of its benchmark could not be read");
+        }
         let Some((_, unit)) = per_second(rate.0, rate.1) else {
             return metrics.skip(number, rate.1, "the unit of this throughput is not known");
         };
@@ -362,6 +368,19 @@ mod tests {
             ([25e-9, 1e-5].as_slice(), [0, 1].as_slice())
         );
         assert_eq!((read.skipped[0].line, metric.configuration["bytes per iteration"].as_str()), (5, "8"));
+    }
+
+    #[test]
+    fn a_throughput_is_of_no_other_benchmark() {
+        let read = of(
+            "a                       time:   [1.0 ns 1.1 ns 1.2 ns]\n                        thrpt:  [1.0 GiB/s 1.1 GiB/s 1.2 GiB/s]\n\
+                       b                       time:   [1.0 Kcycles 1.1 Kcycles 1.2 Kcycles]\n                        thrpt:  [3.0 GiB/s 3.1 GiB/s 3.2 GiB/s]\n",
+        );
+        let found: Vec<(&str, &str, usize)> =
+            read.metrics.iter().map(|m| (m.benchmark.as_str(), m.name.as_str(), m.samples.len())).collect();
+        assert_eq!(found, [("a", "time", 1), ("a", "thrpt", 1)]);
+        let lines: Vec<u64> = read.skipped.iter().map(|skipped| skipped.line).collect();
+        assert_eq!(lines, [3, 4]);
     }
 
     #[test]

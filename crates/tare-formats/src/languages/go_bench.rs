@@ -4,7 +4,7 @@
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
 use crate::units::in_base;
-use serde_json::Value;
+use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use tare_model::outcome::Better;
@@ -16,22 +16,61 @@ pub(crate) const READER: Reader = Reader {
         "ns/op is a mean over b.N: one slow iteration is not seen",
         "a timer that is stopped inside of the loop over b.N costs more than short work, and is in the figure",
     ],
-    detect: |input| input.head().any(|line| is_result(&unwrapped(line))),
+    detect,
     read,
 };
 
-/// The text of a line of `-json`, else the line itself.
-fn unwrapped(line: &str) -> Cow<'_, str> {
-    if !line.starts_with('{') {
-        return Cow::Borrowed(line);
-    }
-    let event: Option<Value> = serde_json::from_str(line).ok();
-    match event.as_ref().map(|event| (&event["Action"], &event["Output"])) {
-        Some((Value::String(action), Value::String(output))) if action == "output" => {
-            Cow::Owned(output.clone())
+/// An event of `-json`.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Event<'a> {
+    #[serde(borrow)]
+    action: Cow<'a, str>,
+    #[serde(borrow, default)]
+    package: Cow<'a, str>,
+    #[serde(borrow, default)]
+    test: Cow<'a, str>,
+    #[serde(borrow, default)]
+    output: Cow<'a, str>,
+}
+
+/// Calls `each` with every line that was printed, the line of the file that it ends in, and its package where that is known. Events of `-json` hold
+/// parts of lines, and those of several packages and tests stand between each other.
+fn each_line<'a>(lines: impl Iterator<Item = &'a str>, mut each: impl FnMut(u64, &str, Option<&str>)) {
+    let mut parts: HashMap<(String, String), String> = HashMap::new();
+    let mut last = 0;
+    for (line, number) in lines.zip(1..) {
+        last = number;
+        if !line.starts_with('{') {
+            each(number, line.trim_end(), None);
+            continue;
         }
-        _ => Cow::Borrowed(""),
+        let Ok(event) = serde_json::from_str::<Event<'_>>(line) else { continue };
+        if event.action != "output" {
+            continue;
+        }
+        let part = parts.entry((event.package.clone().into_owned(), event.test.into_owned())).or_default();
+        *part += &event.output;
+        if part.ends_with('\n') {
+            let whole = std::mem::take(part);
+            let package = Some(event.package.as_ref()).filter(|package| !package.is_empty());
+            whole.lines().for_each(|line| each(number, line.trim_end(), package));
+        }
     }
+    for ((package, _), part) in parts.iter().filter(|(_, part)| !part.is_empty()) {
+        each(last, part, Some(package));
+    }
+}
+
+/// Whether one of the first lines is a result, or a name with its figures in the next one.
+fn detect(input: &Input<'_>) -> bool {
+    let (mut found, mut begun) = (false, false);
+    each_line(input.head(), |_, line, _| {
+        let first = line.split_whitespace().next().unwrap_or_default();
+        found |= is_result(line) || begun && is_result(&format!("BenchmarkX {line}")) && line.contains("/op");
+        begun = is_name(first) || begun && !first.is_empty();
+    });
+    found
 }
 
 /// `BenchmarkName-8  1000  12.5 ns/op …`.
@@ -57,30 +96,18 @@ struct State {
     better: HashMap<String, Better>,
     /// Each package's process is a launch: `pkg:` or `PASS`/`ok` begin another for the same benchmark.
     launch: u32,
-    /// A name that was printed alone, before its figures.
+    /// A name that was printed before its figures: alone, or with what the benchmark printed behind it.
     begun: Option<String>,
+    /// The package of the line, where the line itself says it (`-json`).
+    package: Option<String>,
 }
 
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
     let mut state = State::default();
-    // Output events of -json may hold parts of lines.
-    let mut part = String::new();
-    for (line, number) in input.text.lines().zip(1..) {
-        let text = unwrapped(line);
-        if line.starts_with('{') {
-            part += &text;
-            if !part.ends_with('\n') {
-                continue;
-            }
-            let whole = std::mem::take(&mut part);
-            state.read(number, whole.trim_end(), metrics);
-        } else {
-            state.read(number, text.trim_end(), metrics);
-        }
-    }
-    if !part.is_empty() {
-        state.read(input.text.lines().count() as u64, &part, metrics);
-    }
+    each_line(input.text.lines(), |number, line, package| {
+        state.package = package.map(str::to_owned);
+        state.read(number, line, metrics);
+    });
     for (key, value) in state.configuration {
         metrics.set(&key, &value);
     }
@@ -104,6 +131,18 @@ impl State {
                 }
             }
             [name] if is_name(name) => self.begun = Some((*name).to_owned()),
+            [name, "---", "FAIL:" | "SKIP:", ..] if is_name(name) => {
+                let failed = line.contains("--- FAIL:");
+                metrics.skip(
+                    number,
+                    name,
+                    if failed { "the benchmark failed" } else { "the benchmark was skipped" },
+                );
+            }
+            // It has printed something before its figures.
+            [name, word, ..] if is_name(name) && word.parse::<u64>().is_err() => {
+                self.begun = Some((*name).to_owned())
+            }
             [name, count, values @ ..] if is_name(name) => self.result(number, name, count, values, metrics),
             // The name stood alone, and what the benchmark printed between is over.
             [count, values @ ..]
@@ -128,12 +167,9 @@ impl State {
     fn result(&mut self, number: u64, name: &str, count: &str, values: &[&str], metrics: &mut Metrics) {
         self.begun = None;
         if count.parse::<u64>().is_err() || values.len() < 2 {
-            let cut = values.is_empty() || count.parse::<u64>().is_ok();
-            let why =
-                if cut { "the line is cut off" } else { "no number of iterations stands behind the name" };
-            return metrics.skip(number, name, why);
+            return metrics.skip(number, name, "the line is cut off");
         }
-        let benchmark = match self.configuration.get("pkg") {
+        let benchmark = match self.package.as_ref().or(self.configuration.get("pkg")) {
             Some(package) => format!("{package}.{name}"),
             None => name.to_owned(),
         };
@@ -155,18 +191,17 @@ impl State {
     }
 }
 
-/// `ns/op` in seconds for one operation, `MB/s` (of 10⁶) in bytes a second.
+/// `ns/op` in seconds for one operation, `MB/s` (of 10⁶) in bytes a second. A user's own unit may be called `min` or `h` and be no time.
 fn scaled(value: f64, unit: &str) -> (f64, String) {
+    let in_seconds = |what: &str| match what {
+        "ns" | "us" | "µs" | "μs" | "ms" | "s" | "sec" => in_base(value, what).0,
+        _ => f64::NAN,
+    };
     match unit.split_once('/') {
         Some(("MB", "s")) => (value * 1e6, "B/s".to_owned()),
-        Some((what, per)) => {
-            let (value, base) = in_base(value, what);
-            (value, format!("{base}/{per}"))
-        }
-        None => {
-            let (value, base) = in_base(value, unit);
-            (value, base.to_owned())
-        }
+        Some((what, per)) if in_seconds(what).is_finite() => (in_seconds(what), format!("s/{per}")),
+        None if in_seconds(unit).is_finite() => (in_seconds(unit), "s".to_owned()),
+        _ => (value, unit.to_owned()),
     }
 }
 
@@ -218,8 +253,47 @@ mod tests {
 
     #[test]
     fn what_is_cut_off_is_said() {
-        let read = of("BenchmarkX-2 100 1 ns/op 5\nBenchmarkY-2 1\nBenchmarkZ abc 1 ns/op\n");
+        let read = of("BenchmarkX-2 100 1 ns/op 5\nBenchmarkY-2 1\n");
         let lines: Vec<u64> = read.skipped.iter().map(|skipped| skipped.line).collect();
-        assert_eq!((lines, read.skipped_count, read.metrics.len()), (vec![1, 2, 3], 3, 1));
+        assert_eq!((lines, read.skipped_count, read.metrics.len()), (vec![1, 2], 2, 1));
+    }
+
+    #[test]
+    fn what_a_benchmark_prints_before_its_figures_is_none_of_them() {
+        let read = of(
+            "BenchmarkX-2   hello 5\n  20  4409 ns/op\nBenchmarkZ-2 --- FAIL: BenchmarkZ-2\nBenchmarkS --- SKIP: x\n",
+        );
+        assert_eq!((read.metrics.len(), read.metrics[0].benchmark.as_str()), (1, "BenchmarkX-2"));
+        assert_eq!(read.metrics[0].samples, [4409e-9]);
+        let why: Vec<&str> = read.skipped.iter().map(|skipped| skipped.why.as_str()).collect();
+        assert_eq!(why, ["the benchmark failed", "the benchmark was skipped"]);
+    }
+
+    #[test]
+    fn a_metric_that_is_called_min_is_no_time() {
+        let read = of("BenchmarkX-2 100 1 ns/op 5 min 3 h/op\n");
+        let found: Vec<(&str, f64)> = read.metrics.iter().map(|m| (m.unit.as_str(), m.samples[0])).collect();
+        assert_eq!(found, [("s/op", 1e-9), ("min", 5.0), ("h/op", 3.0)]);
+    }
+
+    #[test]
+    fn events_of_packages_between_each_other_are_put_together() {
+        let event = |package: &str, output: &str| {
+            format!(
+                "{{\"Action\":\"output\",\"Package\":\"{package}\",\"Test\":\"BenchmarkX\",\"Output\":\"{output}\"}}\n"
+            )
+        };
+        let text = [
+            event("a", "BenchmarkX-2 \\t"),
+            event("b", "BenchmarkX-2 \\t"),
+            event("a", "100\\t1 ns/op\\n"),
+            event("b", "100\\t2 ns/op\\n"),
+        ]
+        .concat();
+        assert!(READER.detects(&Input::of_text(&text)));
+        let read = of(&text);
+        let found: Vec<(&str, f64)> =
+            read.metrics.iter().map(|m| (m.benchmark.as_str(), m.samples[0])).collect();
+        assert_eq!(found, [("a.BenchmarkX-2", 1e-9), ("b.BenchmarkX-2", 2e-9)]);
     }
 }

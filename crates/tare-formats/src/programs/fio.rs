@@ -182,7 +182,7 @@ impl Run {
     }
 }
 
-const DIRECTIONS: &[&str] = &["read", "write", "trim"];
+const DIRECTIONS: &[&str] = &["read", "write", "trim", "mixed"];
 
 /// Means, extremes and percentiles of the times to submit, to complete and of both, each a metric: there are no samples of them.
 fn latencies(
