@@ -282,8 +282,8 @@ pub enum Command {
 #[command(after_help = "Examples:
   tare show                   the newest run that was made without -o
   tare show last.tare
-  tare show last.tare --json | jq '.verdict'
   tare show bench.txt         what 'go test -bench' printed
+  tare show last.tare --json | jq '.verdict'
   hyperfine --export-json - 'sleep 0.1' | tare show -")]
 pub struct ShowArgs {
     /// The record, or another tool's results [default: the newest record].
