@@ -24,6 +24,7 @@ mod reader;
 mod redis_benchmark;
 mod registry;
 pub mod result;
+mod rows;
 mod sample;
 mod sysbench;
 mod units;

@@ -107,6 +107,11 @@ impl Quantiles {
     }
 }
 
+/// What was read, or what is said where it was not.
+pub(crate) fn measured<T>(value: Option<T>, otherwise: Reading<T>) -> Reading<T> {
+    value.map_or(otherwise, Reading::Measured)
+}
+
 /// Adds failures of a kind; of none there is no entry.
 pub(crate) fn add_errors(errors: &mut BTreeMap<ErrorKind, u64>, kind: ErrorKind, count: u64) {
     if count > 0 {

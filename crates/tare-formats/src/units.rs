@@ -14,3 +14,19 @@ pub(crate) fn in_base(value: f64, unit: &str) -> (f64, &str) {
         _ => (value, unit),
     }
 }
+
+/// How many a prefix of a unit stands for: thousands, or of `Ki` and its like powers of 1024.
+pub(crate) fn prefix(prefix: &str) -> Option<f64> {
+    Some(match prefix {
+        "" => 1.0,
+        "K" | "k" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        "T" => 1e12,
+        "Ki" => 1024.0,
+        "Mi" => 1_048_576.0,
+        "Gi" => 1_073_741_824.0,
+        "Ti" => 1_099_511_627_776.0,
+        _ => return None,
+    })
+}

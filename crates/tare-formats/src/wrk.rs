@@ -4,7 +4,9 @@ use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::loads::autocannon;
 use crate::numbers::{Scaled, ms_in_ns, positive, share};
-use crate::result::{LatencySummary, Quantiles, RESULTS_MAX, ToolOutput, ToolResult, add_errors, short};
+use crate::result::{
+    LatencySummary, Quantiles, RESULTS_MAX, ToolOutput, ToolResult, add_errors, measured, short,
+};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tare_model::Reading;
@@ -209,10 +211,6 @@ impl Summary {
         }
         ToolOutput { results: vec![result], complaint: self.complaint }
     }
-}
-
-fn measured<T>(value: Option<T>, otherwise: Reading<T>) -> Reading<T> {
-    value.map_or(otherwise, Reading::Measured)
 }
 
 /// wrk counts time in thousands below a minute and in sixties above.

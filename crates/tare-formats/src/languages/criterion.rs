@@ -4,7 +4,8 @@
 use super::fields::{self, Launches};
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
-use crate::units::in_base;
+use crate::rows;
+use crate::units::{in_base, prefix};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -196,7 +197,7 @@ impl<'a> Reading<'a> {
     }
 
     fn row(&mut self, number: u64, line: &str, metrics: &mut Metrics) {
-        let cells = cells(line);
+        let cells = rows::fields(line);
         let cell =
             |name| self.columns.get(name).and_then(|at| cells.get(*at)).map_or("", |cell| cell.as_ref());
         // Versions before 0.3 had nanoseconds alone.
@@ -290,38 +291,7 @@ fn per_second(value: f64, unit: &str) -> Option<(f64, &'static str)> {
         }
         what => (what.strip_suffix('B')?, "B/s"),
     };
-    let factor = match what {
-        "" => 1.0,
-        "K" | "k" => 1e3,
-        "M" => 1e6,
-        "G" => 1e9,
-        "T" => 1e12,
-        "Ki" => 1024.0,
-        "Mi" => 1_048_576.0,
-        "Gi" => 1_073_741_824.0,
-        "Ti" => 1_099_511_627_776.0,
-        _ => return None,
-    };
-    Some((value * factor, base))
-}
-
-/// The cells of a row; those with commas in them are in quotation marks.
-fn cells(line: &str) -> Vec<Cow<'_, str>> {
-    if !line.contains('"') {
-        return line.split(',').map(Cow::Borrowed).collect();
-    }
-    let (mut all, mut cell, mut in_quotes) = (Vec::new(), String::new(), false);
-    let mut chars = line.chars().peekable();
-    while let Some(one) = chars.next() {
-        match one {
-            '"' if in_quotes && chars.peek() == Some(&'"') => cell.extend(chars.next()),
-            '"' => in_quotes = !in_quotes,
-            ',' if !in_quotes => all.push(Cow::Owned(std::mem::take(&mut cell))),
-            other => cell.push(other),
-        }
-    }
-    all.push(Cow::Owned(cell));
-    all
+    Some((value * prefix(what)?, base))
 }
 
 /// `sample.json`, which does not say of which benchmark it is: its folder does.

@@ -3,7 +3,7 @@
 use super::fields::Launches;
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
-use crate::units::in_base;
+use crate::units::{in_base, prefix};
 use tare_model::outcome::Better;
 
 pub(crate) const READER: Reader = Reader {
@@ -171,18 +171,7 @@ fn value(cell: &str) -> Option<(f64, String)> {
     }
     let base_units = ["B/s", "B", "item/s", "char/s", "Hz"];
     let base = base_units.into_iter().find(|base| unit.ends_with(base))?;
-    let factor = match unit.strip_suffix(base)? {
-        "" => 1.0,
-        "K" | "k" => 1e3,
-        "M" => 1e6,
-        "G" => 1e9,
-        "T" => 1e12,
-        "Ki" => 1024.0,
-        "Mi" => 1_048_576.0,
-        "Gi" => 1_073_741_824.0,
-        "Ti" => 1_099_511_627_776.0,
-        _ => return None,
-    };
+    let factor = prefix(unit.strip_suffix(base)?)?;
     Some((value * factor, if base == "Hz" { "cycle/s".to_owned() } else { base.to_owned() }))
 }
 

@@ -1,7 +1,9 @@
 //! What [JMH](https://github.com/openjdk/jmh) writes with `-rf csv` and `-rf scsv`, as the results its JSON has.
 
 use crate::metrics::Metrics;
+use crate::rows::fields_by;
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 
 /// The columns that every table begins with.
 const COLUMNS: [&str; 5] = ["Benchmark", "Mode", "Threads", "Samples", "Score"];
@@ -9,7 +11,7 @@ const COLUMNS: [&str; 5] = ["Benchmark", "Mode", "Threads", "Samples", "Score"];
 /// What parts the columns of the table whose header this is.
 pub(super) fn separator(line: &str) -> Option<char> {
     [',', ';'].into_iter().find(|separator| {
-        let cells = cells(line, *separator);
+        let cells = owned(line, *separator);
         let is_ours = cells.iter().zip(COLUMNS).filter(|(cell, name)| cell == name).count() == COLUMNS.len();
         is_ours && cells.iter().any(|cell| cell == "Unit")
     })
@@ -20,11 +22,11 @@ pub(super) fn results(text: &str, metrics: &mut Metrics) -> Vec<(u64, Value)> {
     let (mut table, mut all) = (None, Vec::new());
     for (line, number) in text.lines().zip(1..) {
         if let Some(separator) = separator(line) {
-            table = Some((separator, cells(line, separator)));
+            table = Some((separator, owned(line, separator)));
             continue;
         }
         let Some((separator, columns)) = &table else { continue };
-        let cells = cells(line, *separator);
+        let cells = owned(line, *separator);
         if cells.len() < 2 {
             continue;
         }
@@ -60,18 +62,7 @@ fn row(columns: &[String], cells: &[String]) -> Option<Value> {
     }))
 }
 
-/// The cells of a line, out of their quotation marks.
-fn cells(line: &str, separator: char) -> Vec<String> {
-    let (mut all, mut cell, mut in_quotes) = (Vec::new(), String::new(), false);
-    let mut chars = line.chars().peekable();
-    while let Some(one) = chars.next() {
-        match one {
-            '"' if in_quotes && chars.peek() == Some(&'"') => cell.extend(chars.next()),
-            '"' => in_quotes = !in_quotes,
-            other if other == separator && !in_quotes => all.push(std::mem::take(&mut cell)),
-            other => cell.push(other),
-        }
-    }
-    all.push(cell);
-    all
+/// The fields of a row.
+fn owned(line: &str, separator: char) -> Vec<String> {
+    fields_by(line, separator).into_iter().map(Cow::into_owned).collect()
 }

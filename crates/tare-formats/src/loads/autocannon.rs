@@ -1,10 +1,11 @@
 //! [autocannon](https://github.com/mcollina/autocannon): its tables on standard error, and its JSON (`-j`).
 
-use super::printed::{cells, measured, objects, plain, quantile, runs, seconds_ns};
+use super::printed::{cells, objects, plain, quantile, runs, seconds_ns};
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::json;
 use crate::numbers::{positive, whole};
+use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,11 +1,12 @@
 //! [bombardier](https://github.com/codesenberg/bombardier): its summary as text and as JSON (`-o json`).
 
 use super::http_errors::kind_of;
-use super::printed::{measured, objects, runs, seconds_ns};
+use super::printed::{objects, runs, seconds_ns};
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::json;
 use crate::numbers::{Scaled, positive, share, whole};
+use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,9 +1,10 @@
 //! [ghz](https://ghz.sh), a load generator for gRPC: its summary as text.
 
-use super::printed::{measured, runs, seconds_ns};
+use super::printed::{runs, seconds_ns};
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::numbers::{positive, share};
+use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
 use crate::units::in_base;
 use std::collections::BTreeMap;

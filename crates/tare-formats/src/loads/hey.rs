@@ -1,13 +1,14 @@
 //! [hey](https://github.com/rakyll/hey): its summary, and its table of requests (`-o csv`).
 
 use super::http_errors::kind_of;
-use super::printed::{measured, runs, seconds_ns};
+use super::printed::{runs, seconds_ns};
 use super::{ghz, oha};
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::numbers::{positive, share};
 use crate::reader::{Input, Reader};
+use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
 use std::collections::BTreeMap;
 use std::time::Duration;

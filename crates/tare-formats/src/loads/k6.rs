@@ -1,9 +1,10 @@
 //! [k6](https://k6.io): the summary at the end of a test, of version 1 and of those before.
 
-use super::printed::{duration_ns, measured, quantile, runs};
+use super::printed::{duration_ns, quantile, runs};
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::numbers::{positive, whole};
+use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, SETTINGS_MAX, ToolOutput, ToolResult, add_errors, short};
 use std::collections::BTreeMap;
 use std::time::Duration;

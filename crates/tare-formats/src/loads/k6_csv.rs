@@ -1,10 +1,10 @@
 //! [k6](https://k6.io)'s `--out csv`: one row for each measurement.
 
-use super::csv::fields;
 use super::k6_points::{Contains, Holds, Known, Point, Points, built_in};
 use super::time::{rfc3339, unix_seconds};
 use crate::metrics::Metrics;
 use crate::reader::{Input, Reader};
+use crate::rows::fields;
 
 const START: &str = "metric_name,timestamp,metric_value,";
 

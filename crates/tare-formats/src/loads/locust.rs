@@ -1,9 +1,10 @@
 //! [Locust](https://locust.io): the tables that it prints at the end.
 
-use super::printed::{measured, of_each};
+use super::printed::of_each;
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::numbers::{ms_in_ns, positive, share};
+use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! [Locust](https://locust.io)'s tables as CSV (`--csv`): `*_stats.csv` and `*_stats_history.csv`.
 
-use super::csv::fields;
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::numbers::share;
 use crate::reader::{Input, Reader};
+use crate::rows::fields;
 use std::borrow::Cow;
 use tare_model::outcome::Better;
 

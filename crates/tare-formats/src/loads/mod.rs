@@ -2,7 +2,6 @@
 
 pub(crate) mod autocannon;
 pub(crate) mod bombardier;
-mod csv;
 pub(crate) mod ghz;
 mod ghz_json;
 pub(crate) mod hey;

@@ -1,15 +1,16 @@
 //! [oha](https://github.com/hatoo/oha): its summary as text and as JSON (`--output-format json`), and its table of requests.
 
-use super::csv::fields;
 use super::http_errors::kind_of;
-use super::printed::{measured, objects, quantile, runs, seconds_ns};
+use super::printed::{objects, quantile, runs, seconds_ns};
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::json;
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::numbers::{positive, share, whole};
 use crate::reader::{Input, Reader};
+use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
+use crate::rows::fields;
 use crate::units::in_base;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -4,7 +4,6 @@ use crate::numbers::{positive, whole};
 use crate::result::{RESULTS_MAX, ToolOutput};
 use serde_json::{Deserializer, Value};
 use std::borrow::Cow;
-use tare_model::Reading;
 
 /// So often text that begins as JSON may turn out to be none: each try may read all of it.
 const TRIES_MAX: usize = 32;
@@ -37,11 +36,6 @@ pub(crate) fn whole_ns(text: &str) -> Option<u64> {
 /// Nanoseconds of seconds.
 pub(crate) fn seconds_ns(seconds: f64) -> Option<u64> {
     whole(seconds * 1e9)
-}
-
-/// What was read, or what is said where it was not.
-pub(crate) fn measured<T>(value: Option<T>, otherwise: Reading<T>) -> Reading<T> {
-    value.map_or(otherwise, Reading::Measured)
 }
 
 /// The trimmed lines of each run: another one begins with a line that `begins`. Lines before the first are of it.

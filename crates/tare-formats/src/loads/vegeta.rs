@@ -1,11 +1,12 @@
 //! [vegeta](https://github.com/tsenart/vegeta): its reports as text, JSON and histogram.
 
 use super::http_errors::kind_of;
-use super::printed::{measured, objects, quantile, runs, whole_ns};
+use super::printed::{objects, quantile, runs, whole_ns};
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::json;
 use crate::numbers::positive;
+use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
 use serde_json::Value;
 use std::collections::BTreeMap;

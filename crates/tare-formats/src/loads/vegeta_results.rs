@@ -1,11 +1,11 @@
 //! [vegeta](https://github.com/tsenart/vegeta)'s results, one for each request: as Go's gob (what `attack` writes), JSON lines and CSV
 //! (`encode`).
 
-use super::csv::fields;
 use super::time::{rfc3339, seconds_between};
 use super::vegeta_gob::{self, Hit};
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
+use crate::rows::fields;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,13 +1,15 @@
 //! [hyperfine](https://github.com/sharkdp/hyperfine): `--export-json`, where each time is of a process of its own, and `--export-csv` and the text,
 //! which have only figures over all runs.
 
-use super::common::{LOWER, Names, beginning, csv, documents, kind};
+use super::common::{LOWER, Names, beginning, documents, kind};
 use super::hyperfine_warnings::{failures, short};
 use super::{hyperfine_2 as version_2, hyperfine_text as text};
 use crate::json;
 use crate::metrics::{Metrics, Sample};
 use crate::reader::{Input, Reader};
+use crate::rows::fields;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 pub(crate) const READER: Reader = Reader {
@@ -150,13 +152,13 @@ fn rows(text: &str, names: &mut Names, metrics: &mut Metrics) {
     let mut head: Vec<String> = Vec::new();
     for (line, number) in text.lines().zip(1..) {
         if is_csv_head(line) {
-            head = csv(line.trim_end());
+            head = owned(line);
             continue;
         }
         if head.is_empty() || line.trim().is_empty() {
             continue;
         }
-        let fields = csv(line.trim_end());
+        let fields = owned(line);
         let (Some(command), true) = (fields.first(), fields.len() == head.len()) else {
             metrics.skip(
                 number,
@@ -186,6 +188,11 @@ fn rows(text: &str, names: &mut Names, metrics: &mut Metrics) {
         }
         short(&benchmark, "median", field("median"), metrics);
     }
+}
+
+/// The fields of a row of its CSV.
+fn owned(line: &str) -> Vec<String> {
+    fields(line.trim_end()).into_iter().map(Cow::into_owned).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::blocks::Stint;
 use crate::error::{LabError, THREADS_HINT};
 use crate::left_behind;
 use crate::process::{Launch, Output, Started, wants_terminal};
+use crate::progress::Event;
 use crate::request::CommandRequest;
 use crate::running::Running;
 use crate::subjects::sut::Sut;
@@ -67,6 +68,17 @@ impl Load for Alone<'_> {
         let run = stint.first().map_or(0, |(_, run)| *run);
         running.live(&format!("run {} of {}{}", run + 1, self.name, running.known()), None);
         let (driven, counts) = self.run_once(running)?;
+        if run == 0
+            && self.has_results()
+            && self.request.runs.count.is_none()
+            && self.request.runs.stopping.is_none()
+        {
+            let text = format!(
+                "{} prints the results of a benchmark: it is run once (--trials N for more)",
+                self.name
+            );
+            running.progress.show(Event::Notice(text));
+        }
         // Who asks for one run gets no second one: a program may do something.
         if counts || self.request.runs.count == Some(1) {
             return Ok(vec![driven]);
