@@ -18,7 +18,7 @@ pub(crate) fn meaning(cause: TareCause) -> &'static str {
         TareCause::NoWork => "waited for work",
         TareCause::Throttled => "a quota held it back",
         TareCause::Preempted => "others ran while it was ready",
-        TareCause::Placement => "the generator ran on its CPUs",
+        TareCause::Placement => "the generator or tare ran on its CPUs",
         TareCause::Steal => "the hypervisor ran somebody else",
         TareCause::Irq => "interrupts",
         TareCause::Scheduler => "ready, yet the CPU idled",

@@ -29,7 +29,7 @@ pub(crate) fn meaning(id: &str) -> &'static str {
         "no-work" => "waited for work",
         "throttled" => "held back by a quota",
         "preempted" => "others ran while it was ready",
-        "placement" => "the generator ran on its CPUs",
+        "placement" => "the generator or tare ran on its CPUs",
         "steal" => "the hypervisor ran somebody else",
         "irq" => "interrupts",
         "scheduler" => "ready, yet the CPU idled",
