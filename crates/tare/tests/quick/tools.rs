@@ -141,6 +141,18 @@ fn run_of(tare: &Tare, script: &str, more: &[&str]) -> serde_json::Value {
 }
 
 #[test]
+fn that_a_benchmark_is_run_once_is_said_where_nobody_asked_for_it() {
+    let tare = Tare::new();
+    let said = |more: &[&str]| {
+        let command = ["--", "sh", "-c", "echo 'BenchmarkX-2 100 1 ns/op'; sleep 0.05"];
+        let output = tare.run(&[&["run"], more, &command].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stderr).contains("it is run once (--trials N for more)")
+    };
+    assert_eq!([said(&[]), said(&["--trials", "2"]), said(&["-q"])], [true, false, false]);
+}
+
+#[test]
 fn what_a_benchmark_prints_is_read_and_it_is_started_once() {
     let tare = Tare::new();
     let prints = "for i in 1 2 3; do echo \"BenchmarkX-2 100 $i ns/op\"; done; sleep 0.05";
