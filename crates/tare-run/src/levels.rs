@@ -8,10 +8,9 @@ use tare_stats::{PLANNED_MAX, SERIES_MIN};
 
 /// Connections that saturate any server when each waits for its answer: several requests are always due.
 pub const SATURATING_CONNECTIONS: u32 = 64;
-/// Length of a trial unless another is asked for, or a timeline of rates has its own.
-const TRIAL_NS: u64 = 2_000_000_000;
-/// The same where they end by what is known: it is their number that counts, and in shorter ones the kernel's ticks show.
-const LOOKED_AT_TRIAL_NS: u64 = 1_000_000_000;
+/// Length of a trial unless another is asked for, or a timeline of rates has its own: ten of the slices of which spikes stand out. A host's
+/// disturbances last for seconds, so more trials tell more than longer ones.
+const TRIAL_NS: u64 = 1_000_000_000;
 /// Where trials end by what is known, levels beside the asked one have so many trials for each of its. With the reference it is net that
 /// becomes known: then they have more of them, and shorter ones, since it is their number that counts.
 const TRIALS_BESIDE: f64 = 0.5;
@@ -22,8 +21,8 @@ const ROOM: f64 = 1.5;
 /// A saturating level alone is short: only the service demand is taken from it, and pooled over its trials. Of schedstat's
 /// tick-wise steps half a per cent is left in one, and less in all.
 const SATURATING_TRIAL_NS: u64 = 600_000_000;
-/// Interleaved with the reference server, each of the two has half of it.
-const INTERLEAVED_TRIAL_NS: u64 = 2_000_000_000;
+/// Interleaved with the reference server, each of the two has half of it. In longer ones the ratio of the two is known no better.
+const INTERLEAVED_TRIAL_NS: u64 = 600_000_000;
 /// Shorter than this, steps and edges are more than they are worth.
 const OTHER_TRIAL_NS_MIN: u64 = 300_000_000;
 const OTHER_TRIALS_MAX: u32 = 10;
@@ -75,9 +74,9 @@ impl Levels {
     fn with(request: &ServerRequest, speaks_http: bool, beside: f64) -> Levels {
         let trials = &request.trials;
         let most = PLANNED_MAX as f64;
-        let (usual_ns, count, count_of_others) = match trials.stopping {
-            Some(_) => (LOOKED_AT_TRIAL_NS, (most / beside.max(1.0)) as u32, (most * beside.min(1.0)) as u32),
-            None => (TRIAL_NS, trials.count, trials.count.min(OTHER_TRIALS_MAX)),
+        let (count, count_of_others) = match trials.stopping {
+            Some(_) => ((most / beside.max(1.0)) as u32, (most * beside.min(1.0)) as u32),
+            None => (trials.count, trials.count.min(OTHER_TRIALS_MAX)),
         };
         let for_net = trials.stopping.is_some() && beside > 1.0;
         let interleaved_ns = if for_net { NET_TRIAL_NS } else { INTERLEAVED_TRIAL_NS };
@@ -87,7 +86,7 @@ impl Levels {
             connections: traffic.connections,
             rate_hz: traffic.pacing.rate_hz(),
             pipeline: traffic.pipeline,
-            trial_ns: trials.length.map_or(traffic.pacing.stages_ns().unwrap_or(usual_ns), nanoseconds),
+            trial_ns: trials.length.map_or(traffic.pacing.stages_ns().unwrap_or(TRIAL_NS), nanoseconds),
             warmup_ns: nanoseconds(trials.warmup.at_least()),
             trials: count,
             arms: 1,

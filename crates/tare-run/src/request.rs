@@ -9,7 +9,7 @@ use tare_model::plan::Stopping;
 pub use tare_observe::{StackWatch, Unwind};
 
 /// Trials of a level unless others are asked for.
-const TRIALS: u32 = 5;
+const TRIALS: u32 = 8;
 /// Trials with somebody else's generator, whose own length is unknown.
 const TRIALS_FOREIGN: u32 = 3;
 /// The rate must be seen for so long before it can be called steady, and is given up after so long.
@@ -80,7 +80,7 @@ impl ServerRequest {
 /// How many trials, how long, after which warm-up.
 #[derive(Debug, Clone)]
 pub struct TrialsRequest {
-    /// Length of a trial; `None`: a timeline's own, or two seconds, or one where `stopping` ends them.
+    /// Length of a trial; `None`: a timeline's own, or a second.
     pub length: Option<Duration>,
     /// How many trials, where `stopping` does not end them.
     pub count: u32,

@@ -126,7 +126,7 @@ pub struct GeneratorArgs {
     pub no_levels: bool,
     /// Do not load tare's own server interleaved with the SUT.
     ///
-    /// It runs on the SUT's CPUs, and the machine's interference is taken out of net by it. It takes 11 seconds, and is left out for TLS,
+    /// It runs on the SUT's CPUs, and the machine's interference is taken out of net by it. It takes 6 seconds, and is left out for TLS,
     /// HTTP/2, Unix sockets and other hosts.
     #[arg(long, conflicts_with = "command")]
     pub no_reference: bool,
@@ -149,15 +149,15 @@ pub struct GeneratorArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Trials")]
 pub struct TrialArgs {
-    /// Time per trial [default: 2s; 1s with --precision, --budget].
+    /// Time per trial [default: 1s].
     ///
     /// With --steps it is their length.
     #[arg(short = 'd', long, value_name = "TIME", conflicts_with_all = ["command", "load"],
           value_parser = values::positive_duration)]
     pub duration: Option<Duration>,
-    /// How many trials [default: 5], or runs of a program.
+    /// How many trials [default: 8], or runs of a program.
     ///
-    /// [default: 5; with --load 3; for a program at least 10 and 3 s]
+    /// [default: 8; with --load 3; for a program at least 10 and 3 s]
     #[arg(long, visible_alias = "runs", value_name = "N", conflicts_with_all = ["precision", "budget"],
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub trials: Option<u32>,
