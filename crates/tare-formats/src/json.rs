@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+/// Why what follows is missing.
+pub(crate) const CUT_OFF: &str = "it ends in the middle: the file is cut off";
+
 /// One document. Bare `NaN`, `Infinity` and `-Infinity` become strings of these words.
 ///
 /// # Errors
@@ -9,7 +12,7 @@ use serde_json::Value;
 pub(crate) fn parse(text: &str) -> Result<Value, (u64, String)> {
     serde_json::from_str(text).or_else(|_| serde_json::from_str(&quoted(text))).map_err(|error| {
         let why = match error.is_eof() {
-            true => "it ends in the middle: the file is cut off".to_owned(),
+            true => CUT_OFF.to_owned(),
             false => format!("it is no JSON: {error}"),
         };
         (error.line() as u64, why)

@@ -7,7 +7,9 @@
 mod ab;
 mod collectors;
 mod decode;
+mod documents;
 pub mod export;
+mod extent;
 mod format;
 mod generator;
 mod h2load;

@@ -1,8 +1,8 @@
 //! [Bencher Metric Format](https://bencher.dev/docs/reference/bencher-metric-format/): benchmarks, their measures, and a value of each.
 
 use super::figures::scaled;
+use crate::documents::{each_document, has};
 use crate::json::{self, number};
-use crate::languages::shared::{each_document, has};
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(crate) const READER: Reader = Reader {
     ],
     // The shape is of few words: all of it must be right, for which it is read.
     detect: |input| {
-        has(input, KEYS)
+        has(input, &[KEYS])
             && input.is_json()
             && input.text.trim_start().starts_with('{')
             && json::parse(input.text.trim()).is_ok_and(|document| is_bmf(&document))

@@ -1,8 +1,8 @@
 //! [github-action-benchmark](https://github.com/benchmark-action/github-action-benchmark): the list that it takes, and its `data.js`.
 
 use super::figures::{scaled, usual};
+use crate::documents::{each_document, has};
 use crate::json::{number, text};
-use crate::languages::shared::{each_document, has};
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub(crate) const READER: Reader = Reader {
         "there is one value of each benchmark and commit: how much it varies is in a text (range) at best",
         "values of a history are of whatever machine ran each job: steps may be of machines and not of commits",
     ],
-    detect: |input| input.head().any(|line| line.starts_with(DATA)) || has(input, LIST) && is_list(input),
+    detect: |input| input.head().any(|line| line.starts_with(DATA)) || has(input, &[LIST]) && is_list(input),
     read,
 };
 
@@ -39,7 +39,7 @@ fn read(input: &Input<'_>, metrics: &mut Metrics) {
         let before = input.text[..from].matches('\n').count() as u64;
         let set: &[&str] = &["\"entries\""];
         each_document(&input.text[from..], &[set], metrics, |metrics, line, document| {
-            history(before + line, document, metrics);
+            history(before + line, &document, metrics);
         });
         return;
     }

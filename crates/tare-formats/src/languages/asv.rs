@@ -1,6 +1,7 @@
 //! [asv](https://asv.readthedocs.io) (airspeed velocity): a file of `results/MACHINE/`, of versions 1 and 2.
 
-use super::fields::{self, Launches, begins_with_all};
+use super::fields::{self, Launches};
+use crate::documents::{each_whole_document, has};
 use crate::json;
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
@@ -15,16 +16,15 @@ pub(crate) const READER: Reader = Reader {
         "the file has no units: what track_ benchmarks count is only in benchmarks.json",
         "results of several rounds (--interleave-rounds) and processes are in one list: which sample is of which process is lost",
     ],
-    detect: |input| {
-        let text = input.text;
-        let is_second = fields::beginning(text).contains("\"result_columns\"");
-        let is_first = || begins_with_all(text, &["\"started_at\"", "\"ended_at\""]);
-        let is_old = || begins_with_all(text, &["\"profiles\""]) && text.contains("\"env_name\"");
-        begins_with_all(text, &["\"commit_hash\"", "\"results\"", "\"requirements\""])
-            && (is_second || is_first() || is_old())
-    },
+    detect: |input| has(input, &[SECOND, FIRST]) || has(input, &[OLD]) && input.text.contains("\"env_name\""),
     read,
 };
+
+/// Keys of a file of version 2, of version 1, and of one that was written before `started_at` was.
+const SECOND: &[&str] = &["\"commit_hash\"", "\"results\"", "\"requirements\"", "\"result_columns\""];
+const FIRST: &[&str] =
+    &["\"commit_hash\"", "\"results\"", "\"requirements\"", "\"started_at\"", "\"ended_at\""];
+const OLD: &[&str] = &["\"commit_hash\"", "\"results\"", "\"requirements\"", "\"profiles\""];
 
 /// What asv says of each combination of parameters beside the result, in version 2, and how that is called here.
 const STATISTICS: [(&str, &str); 6] = [
@@ -38,28 +38,23 @@ const STATISTICS: [(&str, &str); 6] = [
 
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
     let mut launches = Launches::default();
-    fields::documents(
-        input.text,
-        &["\"result_columns\"", "\"commit_hash\""],
-        metrics,
-        |document, metrics| {
-            let file = &document.value;
-            let Some(results) = file["results"].as_object() else { return };
-            let columns: Vec<&str> =
-                file["result_columns"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-            for (name, result) in results {
-                let result = Result { name, result, columns: &columns };
-                result.read(document.line, &mut launches, metrics);
+    let keys: &[&[&str]] = &[&["\"result_columns\""], &["\"commit_hash\""]];
+    each_whole_document(input.text, keys, metrics, |metrics, line, file| {
+        let Some(results) = file["results"].as_object() else { return };
+        let columns: Vec<&str> =
+            file["result_columns"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        for (name, result) in results {
+            let result = Result { name, result, columns: &columns };
+            result.read(line, &mut launches, metrics);
+        }
+        fields::set_all(metrics, "", &file["params"]);
+        fields::set_all(metrics, "requirements", &file["requirements"]);
+        for setting in ["commit_hash", "env_name", "python", "date", "version"] {
+            if fields::is_plain(&file[setting]) {
+                metrics.set(setting, &json::text(&file[setting]));
             }
-            fields::set_all(metrics, "", &file["params"]);
-            fields::set_all(metrics, "requirements", &file["requirements"]);
-            for setting in ["commit_hash", "env_name", "python", "date", "version"] {
-                if fields::is_plain(&file[setting]) {
-                    metrics.set(setting, &json::text(&file[setting]));
-                }
-            }
-        },
-    );
+        }
+    });
 }
 
 /// One benchmark.

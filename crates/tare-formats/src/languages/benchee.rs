@@ -1,6 +1,7 @@
 //! [Benchee](https://github.com/bencheeorg/benchee) of Elixir: its console, and the file of benchee_json.
 
-use super::shared::{Runs, at as of_launch, each_document, has};
+use super::shared::{Runs, at as of_launch};
+use crate::documents::{each_document, has};
 use crate::json::number;
 use crate::metrics::{Kind, Metrics};
 use crate::reader::{Input, Reader};
@@ -15,7 +16,7 @@ pub(crate) const READER: Reader = Reader {
         "samples are of one process of the virtual machine: two runs differ by more than its deviation",
         "functions of less than some hundred nanoseconds are run many times for one sample: their percentiles are of means",
     ],
-    detect: |input| DOCUMENTS.iter().any(|keys| has(input, keys)) || input.head().any(is_header),
+    detect: |input| has(input, DOCUMENTS) || input.head().any(is_header),
     read,
 };
 
@@ -42,7 +43,7 @@ fn read(input: &Input<'_>, metrics: &mut Metrics) {
             Some(scenarios) => {
                 scenarios.iter().for_each(|one| scenario(line, one, &mut runs, metrics));
             }
-            None => by_job(line, document, &mut runs, metrics),
+            None => by_job(line, &document, &mut runs, metrics),
         }
     });
     if !found {

@@ -1,6 +1,7 @@
 //! [BenchmarkDotNet](https://benchmarkdotnet.org): its JSON, full or brief, and the measurements in its log.
 
-use super::shared::{Runs, at, each_document, has};
+use super::shared::{Runs, at};
+use crate::documents::{each_document, has};
 use crate::json::{number, text};
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
@@ -16,7 +17,7 @@ pub(crate) const READER: Reader = Reader {
         "it takes the time of an empty call from every figure: times of some nanoseconds are differences of two uncertain ones",
         "by default there is one launch: what differs between two processes is not in its error",
     ],
-    detect: |input| has(input, KEYS) || input.head().any(|line| measurement(line).is_some()),
+    detect: |input| has(input, &[KEYS]) || input.head().any(|line| measurement(line).is_some()),
     read,
 };
 

@@ -1,6 +1,7 @@
 //! Ruby's [benchmark-ips](https://github.com/evanphx/benchmark-ips): its report, and the file of `x.json!`.
 
-use super::shared::{Runs, at, each_document, has};
+use super::shared::{Runs, at};
+use crate::documents::{each_document, has};
 use crate::json::number;
 use crate::metrics::{Kind, Metrics};
 use crate::reader::{Input, Reader};
@@ -13,7 +14,7 @@ pub(crate) const READER: Reader = Reader {
         "its deviation is of batches in one process: two runs differ by more",
         "the report has four digits of a rate",
     ],
-    detect: |input| has(input, KEYS) || input.head().any(|line| result(line).is_some()),
+    detect: |input| has(input, &[KEYS]) || input.head().any(|line| result(line).is_some()),
     read,
 };
 

@@ -123,7 +123,7 @@ fn xml(lines: &mut Lines<'_>, from: usize, launch: u32, metrics: &mut Metrics) -
             return Some(from + reader.buffer_position() as usize);
         }
     }
-    metrics.skip(lines.to(text.len()), "the end", super::shared::CUT_OFF);
+    metrics.skip(lines.to(text.len()), "the end", crate::json::CUT_OFF);
     None
 }
 
@@ -242,7 +242,7 @@ fn console(text: &str, metrics: &mut Metrics) {
         state.read(number, line.trim_end(), metrics);
     }
     if let Some((name, _)) = &state.waiting {
-        metrics.skip(text.lines().count() as u64, name, super::shared::CUT_OFF);
+        metrics.skip(text.lines().count() as u64, name, crate::json::CUT_OFF);
     }
 }
 

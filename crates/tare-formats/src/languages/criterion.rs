@@ -1,7 +1,8 @@
 //! [Criterion.rs](https://github.com/criterion-rs/criterion.rs): `raw.csv` and `sample.json` of `target/criterion`, the JSON lines of
 //! `cargo criterion --message-format json`, and what it prints.
 
-use super::fields::{self, Launches};
+use super::fields::Launches;
+use crate::documents::{each_whole_document, has};
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
 use crate::rows;
@@ -20,8 +21,7 @@ pub(crate) const READER: Reader = Reader {
         "\"Performance has regressed\" compares two processes as if they differed by nothing but the code",
     ],
     detect: |input| {
-        let is_sample =
-            || fields::begins_with_all(input.text, &["\"sampling_mode\"", "\"iters\"", "\"times\""]);
+        let is_sample = || has(input, &[&["\"sampling_mode\"", "\"iters\"", "\"times\""]]);
         input.head().any(|line| is_csv(line) || is_message(line) || times(line).is_some()) || is_sample()
     },
     read,
@@ -297,18 +297,18 @@ fn per_second(value: f64, unit: &str) -> Option<(f64, &'static str)> {
 /// `sample.json`, which does not say of which benchmark it is: its folder does.
 fn sample_json(text: &str, metrics: &mut Metrics) {
     let mut launches = Launches::default();
-    fields::documents(text, &["\"iters\"", "\"times\""], metrics, |document, metrics| {
-        let sample = &document.value;
+    let keys: &[&[&str]] = &[&["\"iters\""], &["\"times\""]];
+    each_whole_document(text, keys, metrics, |metrics, line, sample| {
         let lists = sample["iters"].as_array().zip(sample["times"].as_array());
         let Some((counts, times)) = lists else { return };
         if counts.len() != times.len() {
-            metrics.skip(document.line, "times", "there are not as many times as numbers of iterations");
+            metrics.skip(line, "times", "there are not as many times as numbers of iterations");
         }
         let launch = launches.next("", 1);
         for (count, time) in counts.iter().zip(times) {
             let value =
                 time.as_f64().zip(count.as_f64()).map_or(f64::NAN, |(time, count)| time / count / 1e9);
-            metrics.sample(document.line, kind("", "s"), Sample { value, launch, ..Sample::default() });
+            metrics.sample(line, kind("", "s"), Sample { value, launch, ..Sample::default() });
         }
         if let Some(mode) = sample["sampling_mode"].as_str() {
             metrics.set("sampling_mode", mode);

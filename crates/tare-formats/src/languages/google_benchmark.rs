@@ -2,7 +2,7 @@
 
 use super::google_console;
 use super::google_run::Run;
-use super::shared::{each_document, has};
+use crate::documents::{each_document, has};
 use crate::json::{number, text};
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
@@ -20,7 +20,7 @@ pub(crate) const READER: Reader = Reader {
         "with several threads a time is that of all iterations of all threads together, in most versions: it is no latency",
     ],
     detect: |input| {
-        has(input, KEYS) || input.head().any(|line| is_header(line) || google_console::is_header(line))
+        has(input, &[KEYS]) || input.head().any(|line| is_header(line) || google_console::is_header(line))
     },
     read,
 };

@@ -2,6 +2,7 @@
 //! the JSON of Gungraun.
 
 use super::fields::{self, Launches};
+use crate::documents::{each_whole_document, has};
 use crate::json;
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
@@ -15,7 +16,7 @@ pub(crate) const READER: Reader = Reader {
         "Estimated Cycles are a sum with fixed weights (1, 5 and 35) over a simple model of two caches: no machine has it",
         "one run of one input is counted: what depends on addresses or hashes differs from run to run, and no spread is seen",
     ],
-    detect: |input| is_text(input) || is_json(input.text),
+    detect: |input| is_text(input) || is_json(input),
     read,
 };
 
@@ -35,8 +36,8 @@ fn is_text(input: &Input<'_>) -> bool {
     has_row(input, |row| matches!(row, Row::Gungraun(..)))
 }
 
-fn is_json(text: &str) -> bool {
-    fields::begins_with_all(text, &["\"benchmark_exe\"", "\"function_name\"", "\"module_path\""])
+fn is_json(input: &Input<'_>) -> bool {
+    has(input, &[&["\"benchmark_exe\"", "\"function_name\"", "\"module_path\""]])
 }
 
 /// Whether there is an indented row below a name.
@@ -87,22 +88,17 @@ impl<'a> Row<'a> {
 }
 
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
-    if !is_json(input.text) {
+    if !is_json(input) {
         return text(input, metrics);
     }
     let mut launches = Launches::default();
-    fields::documents(
-        input.text,
-        &["\"benchmark_exe\"", "\"function_name\""],
-        metrics,
-        |document, metrics| {
-            let value = &document.value;
-            let all = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
-            for summary in all.iter().filter(|summary| summary["module_path"].is_string()) {
-                one(document.line, summary, &mut launches, metrics);
-            }
-        },
-    );
+    let keys: &[&[&str]] = &[&["\"benchmark_exe\""], &["\"function_name\""]];
+    each_whole_document(input.text, keys, metrics, |metrics, line, document| {
+        let all = document.as_array().map_or(std::slice::from_ref(&document), Vec::as_slice);
+        for summary in all.iter().filter(|summary| summary["module_path"].is_string()) {
+            one(line, summary, &mut launches, metrics);
+        }
+    });
 }
 
 fn text(input: &Input<'_>, metrics: &mut Metrics) {

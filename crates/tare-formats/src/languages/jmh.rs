@@ -1,7 +1,8 @@
 //! [JMH](https://github.com/openjdk/jmh): what `-rf json`, `-rf csv` and `-rf scsv` write.
 
-use super::fields::{self, Launches, begins_with_all};
+use super::fields::{self, Launches};
 use super::jmh_csv;
+use crate::documents::{each_whole_document, has};
 use crate::json;
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
@@ -19,7 +20,7 @@ pub(crate) const READER: Reader = Reader {
         "sample mode takes the time of some calls only, in a histogram with steps of about 0.2 %, with the cost of the clock in each",
     ],
     detect: |input| {
-        begins_with_all(input.text, &["\"primaryMetric\"", "\"scoreUnit\"", "\"benchmark\"", "\"mode\""])
+        has(input, &[&["\"primaryMetric\"", "\"scoreUnit\"", "\"benchmark\"", "\"mode\""]])
             || input.head().any(|line| jmh_csv::separator(line).is_some())
     },
     read,
@@ -49,14 +50,13 @@ const SETTINGS: [&str; 15] = [
 
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
     let mut documents = Vec::new();
-    fields::documents(input.text, &["\"primaryMetric\"", "\"jmhVersion\""], metrics, |document, _| {
-        documents.push(document)
-    });
+    let keys: &[&[&str]] = &[&["\"primaryMetric\""], &["\"jmhVersion\""]];
+    each_whole_document(input.text, keys, metrics, |_, line, document| documents.push((line, document)));
     let mut results = Vec::new();
-    for document in &documents {
-        let all = document.value.as_array().map_or(std::slice::from_ref(&document.value), Vec::as_slice);
+    for (line, document) in &documents {
+        let all = document.as_array().map_or(std::slice::from_ref(document), Vec::as_slice);
         let ours = all.iter().filter(|result| result["primaryMetric"].is_object());
-        results.extend(ours.map(|result| (document.line, result)));
+        results.extend(ours.map(|result| (*line, result)));
     }
     let rows = jmh_csv::results(input.text, metrics);
     results.extend(rows.iter().map(|(line, result)| (*line, result)));

@@ -21,7 +21,7 @@ mod libtest;
 mod pyperf;
 mod pytest_benchmark;
 mod ruby_benchmark;
-pub(crate) mod shared;
+mod shared;
 mod tinybench;
 mod vitest;
 

@@ -1,6 +1,7 @@
 //! [pyperf](https://pyperf.readthedocs.io): what `-o FILE` writes, also as `.json.gz`.
 
-use super::fields::{self, Launches, begins_with_all};
+use super::fields::{self, Launches};
+use crate::documents::{each_whole_document, has};
 use crate::json;
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
@@ -18,8 +19,8 @@ pub(crate) const READER: Reader = Reader {
         "how many loops a value has is found in the first process, once: where that was disturbed, all values are too short or too long",
     ],
     detect: |input| match unzipped(input.bytes, DETECT_BYTES) {
-        Some((text, _)) => is_ours(&text),
-        None => is_ours(input.text),
+        Some((text, _)) => is_ours(&Input::of_text(&text)),
+        None => is_ours(input),
     },
     read,
 };
@@ -30,11 +31,10 @@ const UNZIPPED_MAX: u64 = 512 << 20;
 const DETECT_BYTES: u64 = 64 << 10;
 
 /// A suite has its benchmarks, and these their runs.
-fn is_ours(text: &str) -> bool {
-    let head = fields::beginning(text);
-    begins_with_all(head, &["\"benchmarks\"", "\"runs\"", "\"metadata\""])
-        && (head.contains("\"warmups\"") || head.contains("\"values\""))
-        && !head.contains("\"machine_info\"")
+fn is_ours(input: &Input<'_>) -> bool {
+    let values: &[&str] = &["\"benchmarks\"", "\"runs\"", "\"metadata\"", "\"values\""];
+    let warm_ups: &[&str] = &["\"benchmarks\"", "\"runs\"", "\"metadata\"", "\"warmups\""];
+    has(input, &[values, warm_ups]) && !has(input, &[&["\"machine_info\""]])
 }
 
 /// The first `most` bytes of what is packed, and why it ends before its end; `None` where nothing is packed.
@@ -63,21 +63,21 @@ fn read(input: &Input<'_>, metrics: &mut Metrics) {
         None => Cow::Borrowed(input.text),
     };
     let mut launches = Launches::default();
-    fields::documents(&text, &["\"benchmarks\"", "\"runs\""], metrics, |document, metrics| {
-        let common = &document.value["metadata"];
-        let benchmarks: Vec<&Value> = document.value["benchmarks"].as_array().into_iter().flatten().collect();
+    let keys: &[&[&str]] = &[&["\"benchmarks\""], &["\"runs\""]];
+    each_whole_document(&text, keys, metrics, |metrics, line, document| {
+        let common = &document["metadata"];
+        let benchmarks: Vec<&Value> = document["benchmarks"].as_array().into_iter().flatten().collect();
         for (at, benchmark) in benchmarks.iter().enumerate() {
             // A benchmark without a name of its own has that of the suite, or none.
             let named = [&benchmark["metadata"]["name"], &common["name"]];
             let name = named.into_iter().find_map(Value::as_str).map(str::to_owned);
             let name = name.unwrap_or_else(|| if at == 0 { String::new() } else { format!("#{}", at + 1) });
-            one(document.line, &name, benchmark, common, &mut launches, metrics);
+            one(line, &name, benchmark, common, &mut launches, metrics);
         }
         if !benchmarks.is_empty() {
             fields::set_all(metrics, "", common);
-            let version = fields::is_plain(&document.value["version"]);
-            if version {
-                metrics.set("version", &json::text(&document.value["version"]));
+            if fields::is_plain(&document["version"]) {
+                metrics.set("version", &json::text(&document["version"]));
             }
         }
     });

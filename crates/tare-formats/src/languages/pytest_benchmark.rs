@@ -1,7 +1,8 @@
 //! [pytest-benchmark](https://pytest-benchmark.readthedocs.io): what `--benchmark-json`, `--benchmark-save` and
 //! `--benchmark-autosave` write.
 
-use super::fields::{self, Launches, begins_with_all};
+use super::fields::{self, Launches};
+use crate::documents::{each_whole_document, has};
 use crate::json;
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
@@ -16,7 +17,7 @@ pub(crate) const READER: Reader = Reader {
         "min and ops draw the eye: the first is the luckiest round, the second one over the mean, which one slow round moves",
         "a benchmark that failed is not in the file at all",
     ],
-    detect: |input| begins_with_all(input.text, &["\"machine_info\"", "\"commit_info\"", "\"benchmarks\""]),
+    detect: |input| has(input, &[&["\"machine_info\"", "\"commit_info\"", "\"benchmarks\""]]),
     read,
 };
 
@@ -28,26 +29,23 @@ const SHORT_S: f64 = 1e-6;
 
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
     let mut launches = Launches::default();
-    fields::documents(input.text, &["\"machine_info\"", "\"benchmarks\""], metrics, |document, metrics| {
-        let Some(benchmarks) = document.value["benchmarks"].as_array() else { return };
+    let keys: &[&[&str]] = &[&["\"machine_info\""], &["\"benchmarks\""]];
+    each_whole_document(input.text, keys, metrics, |metrics, line, document| {
+        let Some(benchmarks) = document["benchmarks"].as_array() else { return };
         for benchmark in benchmarks {
-            one(document.line, benchmark, &mut launches, metrics);
+            one(line, benchmark, &mut launches, metrics);
         }
-        let machine = &document.value["machine_info"];
+        let machine = &document["machine_info"];
         fields::set_all(metrics, "", machine);
         fields::set_all(metrics, "cpu", &machine["cpu"]);
-        fields::set_all(metrics, "commit", &document.value["commit_info"]);
+        fields::set_all(metrics, "commit", &document["commit_info"]);
         for setting in ["datetime", "version"] {
-            if fields::is_plain(&document.value[setting]) {
-                metrics.set(setting, &json::text(&document.value[setting]));
+            if fields::is_plain(&document[setting]) {
+                metrics.set(setting, &json::text(&document[setting]));
             }
         }
         if benchmarks.is_empty() {
-            metrics.skip(
-                document.line,
-                "benchmarks",
-                "no benchmark is in it: all failed, or none was chosen",
-            );
+            metrics.skip(line, "benchmarks", "no benchmark is in it: all failed, or none was chosen");
         }
     });
 }

@@ -1,6 +1,7 @@
 //! [tinybench](https://github.com/tinylibs/tinybench): `console.table(bench.table())`, the same as JSON, or its results as JSON.
 
-use super::shared::{Runs, at, each_document, grouped, has};
+use super::shared::{Runs, at, grouped};
+use crate::documents::{each_document, has};
 use crate::json::{number, text};
 use crate::metrics::{Kind, Metrics};
 use crate::reader::{Input, Reader};
@@ -15,18 +16,15 @@ pub(crate) const READER: Reader = Reader {
         "each call is timed alone: of short ones a good part is the clock's own time and its steps",
         "unless it is set to keep samples, what is left is statistics of one process",
     ],
-    detect: |input| {
-        input.head().any(is_header)
-            || TABLES.iter().chain(RESULTS).any(|keys| has(input, keys)) && !has(input, &["\"fullName\""])
-    },
+    detect: |input| input.head().any(is_header) || has(input, DOCUMENTS) && !has(input, &[&["\"fullName\""]]),
     read,
 };
 
-/// Rows of a table as JSON, of version 2 and of later ones.
-const TABLES: &[&[&str]] =
-    &[&["\"Task Name\"", "\"ops/sec\""], &["\"Task name\"", "\"Latency "], &["\"Task name\"", "\"Error\""]];
-/// Results as JSON: with `state` in version 4 and later, with `latency` since 3, with `hz` in 2.
-const RESULTS: &[&[&str]] = &[
+/// Rows of a table as JSON, of version 2 and of later ones; results with `state` in version 4 and later, with `latency` since 3, with `hz` in 2.
+const DOCUMENTS: &[&[&str]] = &[
+    &["\"Task Name\"", "\"ops/sec\""],
+    &["\"Task name\"", "\"Latency "],
+    &["\"Task name\"", "\"Error\""],
     &["\"latency\"", "\"throughput\"", "\"rme\"", "\"samples"],
     &["\"hz\"", "\"period\"", "\"rme\"", "\"totalTime\""],
 ];
@@ -56,11 +54,9 @@ fn read(input: &Input<'_>, metrics: &mut Metrics) {
     }
     // What is printed as a table and as JSON too is of one run.
     let (mut rows, mut results) = (Runs::default(), Runs::default());
-    let sets: Vec<&[&str]> = TABLES.iter().chain(RESULTS).copied().collect();
-    each_document(input.text, &sets, metrics, |metrics, line, document| {
+    each_document(input.text, DOCUMENTS, metrics, |metrics, line, document| {
         let all = document["results"].as_array().or(document.as_array());
-        let alone = [document.clone()];
-        for (index, one) in all.map_or(&alone[..], Vec::as_slice).iter().enumerate() {
+        for (index, one) in all.map_or(std::slice::from_ref(&document), Vec::as_slice).iter().enumerate() {
             match one.as_object().filter(|row| row.contains_key("Task name") || row.contains_key("Task Name"))
             {
                 Some(cells) => {

@@ -1,7 +1,8 @@
 //! [Vitest](https://vitest.dev/guide/features.html#benchmarking)'s `vitest bench`: what it prints, and `--outputJson`.
 
-use super::shared::{Runs, at, each_document, grouped, has};
+use super::shared::{Runs, at, grouped};
 use super::tinybench;
+use crate::documents::{each_document, has};
 use crate::json::number;
 use crate::metrics::{Kind, Metrics};
 use crate::reader::{Input, Reader};
@@ -15,7 +16,7 @@ pub(crate) const READER: Reader = Reader {
         "each call is timed alone: of short ones a good part is the clock's own time and its steps",
         "its margin (rme) is of calls in one process: between two runs they differ by more",
     ],
-    detect: |input| has(input, KEYS) || input.head().any(is_header),
+    detect: |input| has(input, &[KEYS]) || input.head().any(is_header),
     read,
 };
 

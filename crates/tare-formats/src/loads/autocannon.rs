@@ -1,6 +1,7 @@
 //! [autocannon](https://github.com/mcollina/autocannon): its tables on standard error, and its JSON (`-j`).
 
-use super::printed::{cells, objects, plain, quantile, runs, seconds_ns};
+use super::printed::{cells, plain, quantile, runs, seconds_ns};
+use crate::documents::objects;
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::json;
@@ -30,9 +31,10 @@ pub(crate) const FORMAT: Format = Format {
     detect: |printed| is_text(printed) || is_json(printed),
     read: |printed| match is_text(printed) {
         true => read_text(printed),
-        false => {
-            ToolOutput { results: objects(printed).iter().filter_map(of_json).collect(), complaint: None }
-        }
+        false => ToolOutput {
+            results: objects(printed, &[&["\"non2xx\""]]).iter().filter_map(of_json).collect(),
+            complaint: None,
+        },
     },
 };
 

@@ -1,7 +1,8 @@
 //! [bombardier](https://github.com/codesenberg/bombardier): its summary as text and as JSON (`-o json`).
 
 use super::http_errors::kind_of;
-use super::printed::{objects, runs, seconds_ns};
+use super::printed::{runs, seconds_ns};
+use crate::documents::objects;
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::json;
@@ -143,7 +144,7 @@ fn time_ns(text: &str) -> Option<u64> {
 
 fn read_json(printed: &str) -> ToolOutput {
     let mut output = ToolOutput::default();
-    for run in objects(printed) {
+    for run in objects(printed, &[&["\"req2xx\""]]) {
         output.results.extend(of_json(&run));
         let first = run["result"]["errors"][0]["description"].as_str();
         output.complaint = output.complaint.or(first.map(short));

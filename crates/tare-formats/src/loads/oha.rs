@@ -1,7 +1,8 @@
 //! [oha](https://github.com/hatoo/oha): its summary as text and as JSON (`--output-format json`), and its table of requests.
 
 use super::http_errors::kind_of;
-use super::printed::{objects, quantile, runs, seconds_ns};
+use super::printed::{quantile, runs, seconds_ns};
+use crate::documents::objects;
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::json;
@@ -148,7 +149,10 @@ fn bytes(size: &str, unit: &str) -> Option<u64> {
 
 fn read_json(printed: &str) -> ToolOutput {
     let mut output = ToolOutput::default();
-    for run in objects(printed).iter().filter(|run| run["summary"]["requestsPerSec"].is_number()) {
+    for run in objects(printed, &[&["\"requestsPerSec\""]])
+        .iter()
+        .filter(|run| run["summary"]["requestsPerSec"].is_number())
+    {
         add(&mut output, of_json(run));
     }
     output

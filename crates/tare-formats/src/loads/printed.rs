@@ -1,12 +1,9 @@
-//! What several load generators print alike: durations as Go writes them, JSON in the middle of other lines, tables of boxes.
+//! What several load generators print alike: durations as Go writes them, runs one after another, tables of boxes.
 
 use crate::numbers::{positive, whole};
 use crate::result::{RESULTS_MAX, ToolOutput};
-use serde_json::{Deserializer, Value};
 use std::borrow::Cow;
 
-/// So often text that begins as JSON may turn out to be none: each try may read all of it.
-const TRIES_MAX: usize = 32;
 /// Go's units of time. `µ` has two characters that look alike.
 const UNITS_NS: [(&str, f64); 8] =
     [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("μs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("h", 3600e9)];
@@ -105,40 +102,6 @@ fn parts(printed: &str, step: impl Fn(&str) -> Option<usize>) -> Vec<&str> {
     parts
 }
 
-/// Every JSON object that begins a line of `text` and is whole.
-pub(crate) fn objects(text: &str) -> Vec<Value> {
-    let (mut found, mut rest, mut tries) = (Vec::new(), text, 0);
-    while let Some(at) = object_at(rest).filter(|_| found.len() < RESULTS_MAX && tries < TRIES_MAX) {
-        rest = rest.get(at..).unwrap_or_default();
-        let mut values = Deserializer::from_str(rest).into_iter::<Value>();
-        let taken = match values.next() {
-            Some(Ok(value)) => {
-                found.push(value);
-                values.byte_offset()
-            }
-            _ => {
-                tries += 1;
-                1
-            }
-        };
-        rest = rest.get(taken..).unwrap_or_default();
-    }
-    found
-}
-
-/// Where the next line begins with a brace.
-fn object_at(text: &str) -> Option<usize> {
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let blank = line.len() - line.trim_start().len();
-        if line[blank..].starts_with('{') {
-            return Some(at + blank);
-        }
-        at += line.len();
-    }
-    None
-}
-
 /// Without the codes that colour a terminal.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains("\u{1b}[") {
@@ -191,12 +154,6 @@ mod tests {
         for text in ["", "s", "1", "1x", "-1s", "1m2", "1.2.3s", "NaNs"] {
             assert_eq!(duration_ns(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn objects_are_found_among_lines() {
-        let found = objects("log {\n {\"a\": {\"b\":\n 1}}\nnot\n{cut\n{\"c\": 2}{\"d\"");
-        assert_eq!(found, [serde_json::json!({"a": {"b": 1}}), serde_json::json!({"c": 2})]);
     }
 
     #[test]

@@ -4,7 +4,6 @@ use crate::format::Format;
 use crate::load_metrics;
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::result::ToolResult;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use tare_model::outcome::Better;
 
@@ -48,39 +47,6 @@ pub(crate) fn add_summary(format: &Format, text: &str, metrics: &mut Metrics) {
     }
 }
 
-/// Hands over JSON documents that stand one behind the other, each from the beginning of a line on, with other lines between them;
-/// and the line that each begins in. Nothing is read behind one that is no JSON.
-pub(crate) fn documents(text: &str, mut then: impl FnMut(Result<(u64, Value), (u64, String)>)) {
-    let (mut at, mut line) = (0, 1);
-    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        let first = rest.lines().next().unwrap_or_default();
-        // A document may follow another in its line.
-        if !first.trim_start().starts_with('{') {
-            at += rest.find('\n').map_or(rest.len(), |end| end + 1);
-            line += 1;
-            continue;
-        }
-        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-        match stream.next() {
-            Some(Ok(value)) => then(Ok((line, value))),
-            Some(Err(why)) => {
-                // Its words may be those that tools write though JSON has none of them.
-                let last = crate::json::parse(rest).map(|value| (line, value));
-                return then(last.map_err(|(inside, text)| {
-                    let text = if why.is_eof() { CUT_OFF.to_owned() } else { text };
-                    (line + inside.saturating_sub(1), text)
-                }));
-            }
-            None => return,
-        }
-        let taken = stream.byte_offset().max(1);
-        line += rest.get(..taken).unwrap_or_default().matches('\n').count() as u64;
-        at += taken;
-    }
-}
-
-const CUT_OFF: &str = "it ends in the middle: the file is cut off";
-
 /// Whole numbers with a blank or tab between them; `None` where something else stands there. At most as many as there is room for.
 pub(crate) fn integers<'a>(line: &[u8], room: &'a mut [i64]) -> Option<&'a [i64]> {
     let mut count = 0;
@@ -121,16 +87,6 @@ pub(crate) fn is_epoch(seconds: i64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn documents_stand_among_other_lines() {
-        let mut found = Vec::new();
-        documents("log\n{\"a\":\n1} {\"b\": 2}\nlog {\n{\"c\": 3}\n{\"d\":\n", |one| found.push(one));
-        let lines: Vec<_> =
-            found.iter().map(|one| one.as_ref().map(|(line, _)| *line).map_err(|(line, _)| *line)).collect();
-        assert_eq!(lines, [Ok(2), Ok(3), Ok(5), Err(7)]);
-        assert!(found[3].as_ref().is_err_and(|(_, why)| why.contains("cut off")));
-    }
 
     #[test]
     fn whole_numbers_are_nothing_else() {

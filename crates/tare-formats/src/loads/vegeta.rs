@@ -1,7 +1,8 @@
 //! [vegeta](https://github.com/tsenart/vegeta): its reports as text, JSON and histogram.
 
 use super::http_errors::kind_of;
-use super::printed::{objects, quantile, runs, whole_ns};
+use super::printed::{quantile, runs, whole_ns};
+use crate::documents::objects;
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::json;
@@ -62,7 +63,7 @@ fn is_histogram(printed: &str) -> bool {
 fn read(printed: &str) -> ToolOutput {
     let mut output = ToolOutput::default();
     if is_json(printed) {
-        for report in objects(printed) {
+        for report in objects(printed, &[&["\"status_codes\""]]) {
             output.results.extend(of_json(&report));
             let first = report["errors"].as_array().and_then(|errors| errors.iter().find_map(Value::as_str));
             output.complaint = output.complaint.or(first.map(short));

@@ -1,6 +1,7 @@
 //! [YCSB](https://github.com/brianfrankcooper/YCSB): its measurements as text or JSON, with series and raw latencies, and its status lines.
 
-use super::shared::{LESS, MORE, documents, kind};
+use super::shared::{LESS, MORE, kind};
+use crate::documents::with_keys;
 use crate::format::Format;
 use crate::json::number;
 use crate::metrics::{Kind, Metrics, Sample};
@@ -8,6 +9,7 @@ use crate::numbers::{positive, whole};
 use crate::reader::{Input, Reader};
 use crate::result::{ToolOutput, ToolResult, add_errors};
 use crate::units::in_base;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use tare_model::trial::ErrorKind;
 use tare_model::{Missing, Reading};
@@ -110,15 +112,12 @@ struct State {
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
     let mut state = State::default();
     if is_json(input) {
-        documents(input.text, |document| match document {
-            Ok((line, value)) => {
-                let (operation, name) = (&value["metric"], &value["measurement"]);
-                if let (Some(operation), Some(name)) = (operation.as_str(), name.as_str()) {
-                    state.measurement(line, operation, name, number(&value["value"]), metrics);
-                }
+        for document in with_keys(input.text, &[&["\"metric\""]]) {
+            match document.parse() {
+                Ok(value) => state.json(document.line, &value, metrics),
+                Err((line, why)) => metrics.skip(line, "JSON of YCSB", &why),
             }
-            Err((line, why)) => metrics.skip(line, "JSON of YCSB", &why),
-        });
+        }
     } else {
         for (line, number) in input.text.lines().map(str::trim_end).zip(1..) {
             state.line(number, line, metrics);
@@ -157,6 +156,13 @@ impl State {
             status(number, line, metrics);
         } else if self.raw {
             raw(number, line, metrics);
+        }
+    }
+
+    fn json(&mut self, line: u64, value: &Value, metrics: &mut Metrics) {
+        let (operation, name) = (&value["metric"], &value["measurement"]);
+        if let (Some(operation), Some(name)) = (operation.as_str(), name.as_str()) {
+            self.measurement(line, operation, name, number(&value["value"]), metrics);
         }
     }
 

@@ -1,8 +1,10 @@
 //! [fio](https://fio.readthedocs.io/): `--output-format=json` and `json+`, and the lines of `terse`.
 
-use super::common::{HIGHER, LOWER, beginning, documents, kind, percentile};
+use super::common::{HIGHER, LOWER, kind, percentile};
 use super::fio_terse;
-use crate::json;
+use crate::documents::{has, with_keys};
+use crate::extent::End;
+use crate::json::{self, CUT_OFF};
 use crate::metrics::{Metrics, Sample};
 use crate::reader::{Input, Reader};
 use crate::units::in_base;
@@ -17,13 +19,11 @@ pub(crate) const READER: Reader = Reader {
         "percentiles come from a histogram with steps of up to 1.6 %",
         "with group_reporting the rates of jobs that ran in different windows are added up",
     ],
-    detect: |input| is_json(beginning(input)) || input.head().any(fio_terse::is_line),
+    detect: |input| has(input, KEYS) || input.head().any(fio_terse::is_line),
     read,
 };
 
-fn is_json(text: &str) -> bool {
-    text.contains("\"fio version\"") && text.lines().any(|line| line.starts_with('{'))
-}
+const KEYS: &[&[&str]] = &[&["\"fio version\""]];
 
 /// Engines whose requests go through the page cache where `direct` is not set.
 const FILE_ENGINES: &[&str] =
@@ -32,18 +32,15 @@ const FILE_ENGINES: &[&str] =
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
     // Only one report is kept: there may be one for each second of hours.
     let (mut last, mut launch): (Option<(u64, Value)>, u32) = (None, 0);
-    for document in documents(input.text) {
-        if !document.text.contains("\"fio version\"") {
+    for document in with_keys(input.text, KEYS) {
+        if document.end == End::Missing {
+            metrics.skip(document.line, "report", CUT_OFF);
             continue;
         }
-        if document.is_cut {
-            metrics.skip(document.line, "report", "it ends in the middle: the file is cut off");
-            continue;
-        }
-        let report = match json::parse(document.text) {
+        let report = match document.parse() {
             Ok(report) => report,
             Err((line, why)) => {
-                metrics.skip(document.line + line - 1, "report", &why);
+                metrics.skip(line, "report", &why);
                 continue;
             }
         };

@@ -1,9 +1,11 @@
 //! [hyperfine](https://github.com/sharkdp/hyperfine): `--export-json`, where each time is of a process of its own, and `--export-csv` and the text,
 //! which have only figures over all runs.
 
-use super::common::{LOWER, Names, beginning, documents, kind};
+use super::common::{LOWER, Names, kind};
 use super::hyperfine_warnings::{failures, short};
 use super::{hyperfine_2 as version_2, hyperfine_text as text};
+use crate::documents::{has, with_keys};
+use crate::extent::End;
 use crate::json;
 use crate::metrics::{Metrics, Sample};
 use crate::reader::{Input, Reader};
@@ -27,13 +29,14 @@ const CSV_HEAD: &str = "command,mean,stddev,median,user,system,min,max";
 /// From version 2 on each metric has columns of its own, whichever comes first.
 const CSV_HEAD_2: &str = "_unit,";
 
+/// Of version 1 and of version 2.
+const DOCUMENTS: &[&[&str]] = &[
+    &["\"results\"", "\"command\"", "\"stddev\"", "\"median\"", "\"system\""],
+    &["\"results\"", "\"command\"", "\"measurements\"", "\"time_wall_clock\""],
+];
+
 fn detect(input: &Input<'_>) -> bool {
-    let head = beginning(input);
-    let has = |keys: &[&str]| keys.iter().all(|key| head.contains(key));
-    let is_json = has(&["\"results\"", "\"command\"", "\"stddev\"", "\"median\"", "\"system\""])
-        || has(&["\"results\"", "\"command\"", "\"measurements\"", "\"time_wall_clock\""]);
-    is_json && head.lines().any(|line| line.starts_with('{'))
-        || input.head().any(|line| is_csv_head(line) || text::is_line(line))
+    has(input, DOCUMENTS) || input.head().any(|line| is_csv_head(line) || text::is_line(line))
 }
 
 fn is_csv_head(line: &str) -> bool {
@@ -44,14 +47,14 @@ fn is_csv_head(line: &str) -> bool {
 
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
     let mut names = Names::default();
-    for document in documents(input.text) {
-        if document.is_cut {
+    for document in with_keys(input.text, &[&["\"results\""]]) {
+        if document.end == End::Missing {
             metrics.skip(document.line, "results", "they end in the middle: the file is cut off");
             continue;
         }
-        match json::parse(document.text) {
+        match document.parse() {
             Ok(report) => results(&report, document.line, &mut names, metrics),
-            Err((line, why)) => metrics.skip(document.line + line - 1, "results", &why),
+            Err((line, why)) => metrics.skip(line, "results", &why),
         }
     }
     rows(input.text, &mut names, metrics);

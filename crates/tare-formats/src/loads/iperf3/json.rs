@@ -1,13 +1,16 @@
 //! `-J` and `--json-stream`: objects of the same names, whole or one event a line.
 
 use super::run::{Row, Run, Side};
+use crate::documents::with_keys;
 use crate::json::{number, text};
-use crate::loads::shared::documents;
 use crate::result::RESULTS_MAX;
 use serde_json::Value;
 
 /// Detection looks at so many lines.
 const HEAD_LINES: usize = 2000;
+
+/// Of a whole result, and of each event of a stream.
+const KEYS: &[&[&str]] = &[&["\"start\""], &["\"event\""]];
 
 pub(super) fn detect(printed: &str) -> bool {
     let mut head = printed.lines().take(HEAD_LINES);
@@ -16,16 +19,18 @@ pub(super) fn detect(printed: &str) -> bool {
 
 pub(super) fn runs(printed: &str) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    documents(printed, |document| match document {
-        Ok((line, value)) => add(line, &value, &mut runs),
-        Err((line, why)) => {
-            // What stands before it in the same stream is of the same test.
-            if runs.is_empty() {
-                runs.push(Run { protocol: "TCP", ..Run::default() });
+    for document in with_keys(printed, KEYS) {
+        match document.parse() {
+            Ok(value) => add(document.line, &value, &mut runs),
+            Err((line, why)) => {
+                // What stands before it in the same stream is of the same test.
+                if runs.is_empty() {
+                    runs.push(Run { protocol: "TCP", ..Run::default() });
+                }
+                runs.last_mut().into_iter().for_each(|run| run.skip(line, "JSON of iperf3", &why));
             }
-            runs.last_mut().into_iter().for_each(|run| run.skip(line, "JSON of iperf3", &why));
         }
-    });
+    }
     runs
 }
 
