@@ -11,7 +11,7 @@ pub(crate) const URL_BYTES_MAX: usize = 8000;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// Nothing like `http://` at the start.
-    #[error("`{url}` is not a URL (hint: write http://HOST[:PORT]/PATH)")]
+    #[error("`{url}` is not a URL (hint: write {})", with_scheme(url))]
     NoScheme {
         /// As given.
         url: String,
@@ -65,6 +65,16 @@ pub enum TargetError {
         /// What the resolver said.
         why: String,
     },
+}
+
+/// The URL that was meant by one without a scheme, or its form where nothing like a host stands there.
+fn with_scheme(given: &str) -> String {
+    let (authority, path) = given.split_once('/').unwrap_or((given, ""));
+    let is_host = authority == "localhost" || (!authority.starts_with('.') && authority.contains(['.', ':']));
+    match HostPort::of_url(authority, 80, given) {
+        Ok(_) if is_host => format!("http://{authority}/{path}"),
+        _ => "http://HOST[:PORT]/PATH".to_owned(),
+    }
 }
 
 /// A host, by name or address, and a port.

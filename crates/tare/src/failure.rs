@@ -2,6 +2,7 @@
 
 use crate::cli::help;
 use crate::terminal;
+use clap::error::{ContextKind, ContextValue};
 use std::process::ExitCode;
 use tare_run::LabError;
 
@@ -103,15 +104,16 @@ pub fn usage(error: &clap::Error) -> ExitCode {
     let rest: Vec<&str> = lines
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
         .map(|line| line.trim_start_matches("tip: "))
+        .filter(|line| !misleads(line, error))
         .collect();
     let detail = match rest.is_empty() {
         true => String::new(),
         false if first.ends_with(':') => format!(" {}", rest.join(" ")),
         false => format!("; {}", rest.join("; ")),
     };
-    let detail = match error.get(clap::error::ContextKind::InvalidArg) {
+    let detail = match error.get(ContextKind::InvalidArg) {
         // The word before it was taken for the URL.
-        Some(clap::error::ContextValue::String(word)) if word.contains("://") => {
+        Some(ContextValue::String(word)) if word.contains("://") => {
             format!(
                 "{detail}; one URL stands there already: what belongs to an option may need a '=', as in --stacks=99"
             )
@@ -121,11 +123,41 @@ pub fn usage(error: &clap::Error) -> ExitCode {
     let hint = match error.kind() {
         // What a value must be stands in the text.
         _ if text.contains("hint: ") => String::new(),
-        clap::error::ErrorKind::InvalidSubcommand => " (hint: 'tare help' lists all commands)".to_owned(),
+        clap::error::ErrorKind::InvalidSubcommand => format!(" (hint: {})", no_command_hint(error)),
         _ => format!(" ({})", help_hint()),
     };
     terminal::say(&format!("tare: {first}{detail}{hint}"));
     ExitCode::from(USAGE)
+}
+
+/// Whether a tip of clap's is none: to put an unknown option behind `--` would run it as a program, and what is called similar may not be.
+fn misleads(tip: &str, error: &clap::Error) -> bool {
+    let word = |kind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.trim_start_matches('-')),
+        _ => None,
+    };
+    let far = || {
+        let both = word(ContextKind::InvalidArg).zip(word(ContextKind::SuggestedArg));
+        both.is_some_and(|(typed, known)| !help::are_alike(typed, known))
+    };
+    tip.starts_with("to pass '") || (tip.starts_with("a similar argument") && far())
+}
+
+/// What to type where a URL or a file stands in the place of a command.
+fn no_command_hint(error: &clap::Error) -> String {
+    let word = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(word)) => word.as_str(),
+        _ => "",
+    };
+    let is_file = || std::path::Path::new(word).is_file();
+    match word {
+        url if url.contains("://") => format!("'tare run {url}' measures a server"),
+        record if record.ends_with(".tare") && is_file() => format!("'tare show {record}' shows a record"),
+        program if program.contains('/') && is_file() => {
+            format!("'tare run -- {program}' measures a program")
+        }
+        _ => "'tare help' lists all commands".to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -221,6 +221,11 @@ pub fn topic(name: &str) -> Option<&'static str> {
     TOPICS.iter().find(|(topic, _)| *topic == name).map(|(_, text)| *text)
 }
 
+/// Whether somebody who typed one word may have meant the other.
+pub fn are_alike(typed: &str, known: &str) -> bool {
+    strsim::jaro_winkler(typed, known) >= ALIKE_MIN
+}
+
 /// The command or topic that is most like a word that is neither.
 pub fn nearest(word: &str) -> Option<String> {
     let cli = Cli::command();
