@@ -9,7 +9,7 @@ use crate::bottlenecks::signs::free::used_share;
 use crate::bottlenecks::signs::sides::taken_by_others;
 use crate::bottlenecks::signs::together::{FULL_MIN, Together};
 use crate::capacity::levels::Accounting;
-use crate::capacity::summary::{shared_cores, shared_cpus};
+use crate::capacity::summary::{Filled, filled_by_others, shared_cores, shared_cpus};
 use tare_model::outcome::{Cause, Evidence, GrossIs, TareCause};
 
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
@@ -54,10 +54,13 @@ fn describe_together(accounting: &Accounting, both: Together) -> Draft {
         number("generator ready and waiting for a CPU, share of its time", both.generator_waits, "share"),
     ];
     evidence.extend(on_shared(&shared));
+    let filled = filled_by_others(&accounting.asked.pool);
+    let (no_way_out, who) = no_way_out(&filled);
+    evidence.extend(who);
     Draft {
         summary: format!(
             "Server and generator share CPU {}, and the server's CPUs are {} full: the generator waited {} of its time for a CPU, \
-             and the server for requests meanwhile.",
+             and the server for requests meanwhile.{no_way_out}",
             list.join(", "),
             percent(both.used),
             percent(both.generator_waits),
@@ -65,8 +68,37 @@ fn describe_together(accounting: &Accounting, both: Together) -> Draft {
         effect_ln: accounting.effect(TareCause::Placement),
         confidence: accounting.support(used_share, FULL_MIN),
         evidence,
-        remedy: REMEDY.to_owned(),
+        remedy: remedy(&filled),
         confirm: CONFIRM.to_owned(),
+    }
+}
+
+/// Of more CPUs than these the first say enough.
+const FILLED_SHOWN: usize = 3;
+
+/// What is to be known of those that leave the two no other CPU: a sentence, and each as evidence.
+fn no_way_out(filled: &[Filled]) -> (String, Vec<Evidence>) {
+    let who = |filled: &Filled| filled.by.clone().unwrap_or_else(|| "others".to_owned());
+    let said = filled.iter().take(FILLED_SHOWN).map(|one| {
+        format!(
+            " They could also use CPU {}, but {} kept it busy ({} of its time).",
+            one.cpu,
+            who(one),
+            percent(one.share)
+        )
+    });
+    let evidence = filled
+        .iter()
+        .take(FILLED_SHOWN)
+        .map(|one| number(format!("{} on CPU {}", who(one), one.cpu), one.share, "share"));
+    (said.collect(), evidence.collect())
+}
+
+/// What to do where others leave the two no other CPU.
+fn remedy(filled: &[Filled]) -> String {
+    match filled.iter().find_map(|one| one.by.as_ref().map(|by| (by, one.cpu))) {
+        Some((by, cpu)) => format!("stop {by} or move it away from CPU {cpu}; or {REMEDY}"),
+        None => REMEDY.to_owned(),
     }
 }
 
@@ -89,10 +121,13 @@ fn describe(accounting: &Accounting) -> Draft {
     evidence.extend(cores.iter().map(|(sut, load)| {
         number(format!("CPUs {sut} (server) and {load} (generator) are one core"), 2.0, "threads")
     }));
+    let filled = filled_by_others(&accounting.asked.pool);
+    let (no_way_out, who) = no_way_out(&filled);
+    evidence.extend(who);
     let summary = if share >= NOTICE_SHARE || cores.is_empty() {
         let list: Vec<String> = shared.iter().map(|(cpu, _, _)| cpu.to_string()).collect();
         format!(
-            "Server and generator share CPU {}: the server lost {} of the time it could have used to the generator.",
+            "Server and generator share CPU {}: the server lost {} of the time it could have used to the generator.{no_way_out}",
             if list.is_empty() { "time".to_owned() } else { list.join(", ") },
             percent(share)
         )
@@ -112,7 +147,7 @@ fn describe(accounting: &Accounting) -> Draft {
             0.5
         },
         evidence,
-        remedy: REMEDY.to_owned(),
+        remedy: remedy(&filled),
         confirm: CONFIRM.to_owned(),
     }
 }
@@ -132,6 +167,7 @@ static PAGE: Page = Page {
         "Share of the entitlement in which the generator kept the server off its CPU.",
         "For each shared CPU: the share of it that the server and the generator used.",
         "Pairs of CPUs that are one physical core, one used by each side.",
+        "CPUs that the two could also use and that another program kept busy for 70 % of the time or more, with its name.",
     ],
     looks_the_same: &[
         "`cpu-contended`: the one who ran there is another program.",

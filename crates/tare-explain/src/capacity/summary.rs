@@ -4,13 +4,15 @@ use crate::accounting::Asleep;
 use crate::accounting::Closed;
 use crate::accounting::Loss;
 use crate::capacity::levels::Accounting;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tare_model::latency::Latencies;
 use tare_model::observation::Role;
 use tare_model::trial::{HttpSample, Measure, Trial};
 
 /// A CPU counts as used by a role from this share of its time on.
 const USED_SHARE: f64 = 0.05;
+/// Who finds a CPU busy with others for so much of the time is better off beside somebody on another one.
+const FILLED_SHARE: f64 = 0.7;
 
 /// So many answers lie beyond a percentile of a trial at least: fewer make it a matter of single requests.
 const BEYOND_MIN: f64 = 10.0;
@@ -50,23 +52,55 @@ pub(crate) fn neighbours(pool: &Closed) -> Vec<(String, f64)> {
         .filter(|(_, accounting)| accounting.ran_s.sut > USED_SHARE * accounting.times.wall_s)
         .map(|(cpu, _)| *cpu)
         .collect();
-    let mut processes: BTreeMap<u32, (String, f64)> = BTreeMap::new();
+    others_on(pool, &sut_cpus)
+}
+
+/// Who else ran on these CPUs, as [`neighbours`] gives them. Those that ended are known by their name alone.
+fn others_on(pool: &Closed, cpus: &[u32]) -> Vec<(String, f64)> {
+    let mut processes: BTreeMap<(u32, &str), (&str, f64)> = BTreeMap::new();
     for thread in pool.threads_of(Role::Other) {
-        let on = sut_cpus.iter().filter_map(|cpu| thread.cpu_run_s.get(cpu));
-        let entry = processes.entry(thread.id.pid).or_insert_with(|| (thread.id.name.clone(), 0.0));
+        let on = cpus.iter().filter_map(|cpu| thread.cpu_run_s.get(cpu));
+        let name = thread.id.name.as_str();
+        let key = (thread.id.pid, if thread.id.pid == 0 { name } else { "" });
+        let entry = processes.entry(key).or_insert((name, 0.0));
         entry.1 += on.sum::<f64>();
         if thread.id.tid == thread.id.pid {
-            entry.0 = thread.id.name.clone();
+            entry.0 = name;
         }
     }
     let share = |run_s: f64| if pool.span.wall_s > 0.0 { run_s / pool.span.wall_s } else { 0.0 };
+    let named = |pid: u32, name: &str| if pid == 0 { name.to_owned() } else { format!("{name}/{pid}") };
     let mut busiest: Vec<(String, f64)> = processes
         .into_iter()
-        .map(|(pid, (name, run_s))| (format!("{name}/{pid}"), share(run_s)))
+        .map(|((pid, _), (name, run_s))| (named(pid, name), share(run_s)))
         .filter(|(_, share)| *share >= 0.005)
         .collect();
     busiest.sort_by(|a, b| b.1.total_cmp(&a.1));
     busiest
+}
+
+/// A CPU that server or generator may use, and that others filled.
+pub(crate) struct Filled {
+    pub cpu: u32,
+    /// Which share of its time all others ran there.
+    pub share: f64,
+    /// Who of them ran there most; `None` where nobody was seen.
+    pub by: Option<String>,
+}
+
+/// CPUs that server or generator may use, and that others filled so that both hardly ran there.
+pub(crate) fn filled_by_others(pool: &Closed) -> Vec<Filled> {
+    let own = [Role::Sut, Role::Load].into_iter().flat_map(|role| pool.threads_of(role));
+    let allowed: BTreeSet<u32> = own.flat_map(|thread| thread.id.allowed.iter().copied()).collect();
+    let filled = pool.cpus.iter().filter_map(|(cpu, accounting)| {
+        let share = accounting.ran_s.other / accounting.times.wall_s;
+        let is_filled = allowed.contains(cpu) && accounting.times.wall_s > 0.0 && share >= FILLED_SHARE;
+        is_filled.then(|| {
+            let by = others_on(pool, &[*cpu]).into_iter().next().map(|(name, _)| name);
+            Filled { cpu: *cpu, share, by }
+        })
+    });
+    filled.collect()
 }
 
 /// CPUs that server and generator both used, with the share of each.

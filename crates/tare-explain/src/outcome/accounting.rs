@@ -7,6 +7,7 @@ use crate::accounting::{Entitlement, ratio};
 use crate::bottlenecks::hypotheses;
 use crate::capacity::downstream::{self, Called};
 use crate::capacity::levels::{Accounting, losses_cpus};
+use crate::capacity::summary::filled_by_others;
 use crate::outcome::execution;
 use std::collections::BTreeMap;
 use tare_model::downstream::DownstreamAccounting;
@@ -162,12 +163,13 @@ fn row(thread: &Thread, role: Role, window_s: f64) -> ThreadRow {
     }
 }
 
-/// Every CPU that the SUT or the generator used or was given.
+/// Every CPU that the SUT or the generator used or was given, or could not use for others.
 fn cpus(accounting: &Accounting) -> Vec<CpuAccounting> {
     let plan = &accounting.record.plan;
+    let filled: Vec<u32> = filled_by_others(&accounting.asked.pool).iter().map(|filled| filled.cpu).collect();
     let shown = |cpu: &u32, accounting: &Cpu| {
         let used = accounting.ran_s.sut + accounting.ran_s.load > 0.001 * accounting.times.wall_s;
-        used || plan.sut_cpus.contains(cpu) || plan.load_cpus.contains(cpu)
+        used || plan.sut_cpus.contains(cpu) || plan.load_cpus.contains(cpu) || filled.contains(cpu)
     };
     let all = accounting.asked.pool.cpus.iter().filter(|(_, accounting)| accounting.times.wall_s > 0.0);
     all.filter(|(cpu, accounting)| shown(cpu, accounting))

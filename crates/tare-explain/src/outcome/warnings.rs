@@ -203,10 +203,12 @@ impl Doubt<'_> {
                 missing.why
             ),
             Doubt::CostNotSaturated { fitted: true } => {
-                "no level filled the server: its cost at saturation was carried there from the cost of a wake-up".to_owned()
+                "at no load level was the server saturated (no CPU time left, and the next request always there): what a request costs \
+                 then was computed from what a wake-up costs".to_owned()
             }
             Doubt::CostNotSaturated { fitted: false } => {
-                "no level filled the server: a request may cost less at saturation, so net may be higher".to_owned()
+                "at no load level was the server saturated (no CPU time left, and the next request always there): a request may take less \
+                 CPU time then, so net may be higher".to_owned()
             }
             Doubt::NetMissing(missing) => missing.why.clone(),
             Doubt::NetOfThisSession => {
@@ -279,10 +281,10 @@ impl Doubt<'_> {
                 "see whether it did what you meant: its counts are of what it did"
             }
             Doubt::CostNotSaturated { fitted: true } => {
-                "give the generator more CPUs or connections; the interval of net is wide"
+                "give the generator more CPUs or connections (--load-cpus, -c); the interval of net is wide"
             }
             Doubt::CostNotSaturated { fitted: false } => {
-                "let a saturating level be driven (without --no-levels) by a stronger generator"
+                "give the generator more CPUs or connections (--load-cpus, -c), and leave out --no-levels"
             }
             Doubt::NotSteady { .. } => "warm up longer, or take later trials only",
             Doubt::NotWarmedUp { .. } => {

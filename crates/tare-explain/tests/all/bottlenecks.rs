@@ -129,6 +129,25 @@ fn a_generator_on_the_servers_cpu_is_a_placement_conflict() {
     }
 }
 
+/// Both could run there, too, and then there would be no conflict.
+#[test]
+fn who_leaves_server_and_generator_one_cpu_is_named() {
+    let load = Thread { cpu: 0, pinned: false, ..generator(0.5, 0.49) };
+    let sut = Thread { pinned: false, ..server(0.49, 0.5) };
+    let neighbour = Thread::new(Role::Other, "busyloop", 999, 1, 0.99, 0.0);
+    let scene = Scene { threads: vec![sut, load, neighbour], rate_hz: 50_000.0, ..Scene::default() };
+    let outcome = explain(&asked(&scene));
+    let finding = narrows_to(&outcome, Cause::PlacementConflict);
+    assert!(finding.summary.contains("but busyloop/999 kept it busy (99 % of its time)"), "{finding:#?}");
+    assert!(
+        finding.remedy.starts_with("stop busyloop/999 or move it away from CPU 1; or put"),
+        "{finding:#?}"
+    );
+    assert!(finding.evidence.iter().any(|number| number.name == "busyloop/999 on CPU 1"), "{finding:#?}");
+    assert!(outcome.accounting.cpus.iter().any(|cpu| cpu.cpu == 1 && cpu.others > 0.9), "{outcome:#?}");
+    sound(&outcome);
+}
+
 #[test]
 fn one_connection_is_too_little_concurrency() {
     let mut busy = server(0.4, 0.0);

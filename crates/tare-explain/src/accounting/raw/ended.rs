@@ -15,6 +15,8 @@ const UNSEEN_MIN_S: f64 = 0.04;
 const UNSEEN_MIN_SHARE: f64 = 0.02;
 /// The same of a program, whose usage is known to the microsecond: share of it.
 const OF_USAGE_MIN: f64 = 0.02;
+/// So many bytes of a name the kernel keeps: one as long may be cut.
+const NAME_BYTES_MAX: usize = 15;
 
 /// What ended is called in a row of all of one name.
 pub(crate) const CHILDREN: &str = "children that ended";
@@ -82,7 +84,11 @@ fn known(readings: &Readings, ended: &Ended, seen: &[CountedThread]) -> CountedT
     let (run_s, wait_s) = (ended.run_ns as f64 / 1e9, ended.wait_ns as f64 / 1e9);
     let ticks = (ended.user_ns as f64 + ended.system_ns as f64).max(1.0);
     let share = |part: u64| run_s * part as f64 / ticks;
-    let name = if ended.name.is_empty() { "others" } else { &ended.name };
+    let name = match ended.name.as_str() {
+        "" => "others".to_owned(),
+        cut if cut.len() >= NAME_BYTES_MAX => format!("{cut}…"),
+        name => name.to_owned(),
+    };
     CountedThread {
         // Never shorter than what they did.
         wall_s: (ended.life_ns as f64 / 1e9).max(run_s + wait_s),
