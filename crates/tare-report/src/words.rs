@@ -33,6 +33,7 @@ pub(crate) fn meaning(cause: TareCause) -> &'static str {
 /// What a part of this size is.
 pub(crate) fn meaning_of(part: &TarePart) -> &'static str {
     match part.cause {
+        TareCause::Clock if part.ln_share < 0.0 => "clock above its reference",
         TareCause::Cost if part.ln_share < 0.0 => "request cost below saturation cost",
         TareCause::Interference if part.ln_share < 0.0 => "the machine disturbed it less than usual",
         cause => meaning(cause),

@@ -164,18 +164,18 @@ fn sharing(cores: &Cores, plan: &CpuPlan) -> Vec<String> {
     let mut notes = Vec::new();
     let shared = plan.generator.and(&plan.sut);
     if !shared.is_empty() {
-        notes.push(format!("the SUT may run on the generator's CPUs {shared}"));
+        notes.push(format!("the server may run on the generator's CPUs {shared} (keep them apart with --sut-cpus and --load-cpus)"));
     }
     let of_sut = |core: &&Core| core.set().meets(&plan.sut);
     let touched = cores.all.iter().filter(of_sut).fold(CpuSet::new(), |all, core| all.or(&core.set()));
     let siblings = plan.generator.and(&touched).minus(&plan.sut);
     if !siblings.is_empty() {
-        notes.push(format!("the generator's CPUs {siblings} are SMT siblings of the SUT's"));
+        notes.push(format!("the generator's CPUs {siblings} are SMT siblings of the server's"));
     }
     if plan.observers.is_empty() || plan.observers.meets(&plan.sut) {
-        notes.push("no CPU is left for the observers outside the SUT's".to_string());
+        notes.push("no CPU is left for the observers outside the server's".to_string());
     }
-    for (role, cpus) in [("SUT", &plan.sut), ("generator", &plan.generator)] {
+    for (role, cpus) in [("server", &plan.sut), ("generator", &plan.generator)] {
         let kinds = cores.kinds_of(cpus);
         if kinds > 1 {
             notes.push(format!("the {role}'s CPUs {cpus} are of {kinds} kinds of core, fast and slow ones"));
@@ -259,7 +259,7 @@ fn crossing(cores: &Cores, services: &[CpuSet], policy: Policy) -> Option<String
     match (crossing, services.len()) {
         (0, _) => None,
         (_, 1) => Some(format!(
-            "the SUT's CPUs are in {} NUMA nodes: no single one has room",
+            "the server's CPUs are in {} NUMA nodes: no single one has room",
             nodes_of(&services[0]).len()
         )),
         (count, _) => Some(format!("{count} services reach over more than one NUMA node")),

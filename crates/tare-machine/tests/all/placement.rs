@@ -133,7 +133,7 @@ fn sixteen_services_of_four_cpus_stay_in_their_nodes() {
             assert_eq!((service.len(), nodes_of(&hygon, service)), (4, 1), "{service}");
             assert_eq!(cores_of(&hygon, service), *service, "{service} shares a core");
         }
-        assert_eq!(fleet.notes, ["no CPU is left for the observers outside the SUT's"]);
+        assert_eq!(fleet.notes, ["no CPU is left for the observers outside the server's"]);
     }
     // On half of the machine each thread has a core to itself.
     let ask = Ask { services: 8, cpus_each: Some(3), generator: 0, ..Ask::default() };

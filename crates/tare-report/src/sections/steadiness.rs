@@ -18,7 +18,8 @@ fn build(source: &Source) -> Vec<Block> {
     let mut lines = vec![rates(timeline)];
     lines.extend(timeline.state.and_then(unsteady).map(str::to_owned));
     lines.extend(stages(timeline, "clock", |stage| stage.clock_hz, &hertz));
-    lines.extend(stages(timeline, "a request cost the reference", |stage| stage.interference, &percent));
+    let cost = "CPU time per request of the reference server, over its median";
+    lines.extend(stages(timeline, cost, |stage| stage.interference, &percent));
     lines.extend(timeline.warm_up.as_ref().map(warm_up));
     lines.extend(timeline.warm_up.as_ref().and_then(latencies));
     lines.extend(timeline.warm_up.as_ref().and_then(compiled));
@@ -39,9 +40,11 @@ fn rates(timeline: &Timeline) -> String {
 fn unsteady(state: State) -> Option<&'static str> {
     match state {
         State::Steady => None,
-        State::NeverSteady => Some("never steady: the slices of the trials come to no level"),
-        State::Drifting => Some("drifting: the slices of the trials rise or fall on and on"),
-        State::Bimodal => Some("bimodal: the slices of the trials go to and fro between two levels"),
+        State::NeverSteady => {
+            Some("over the trials: never steady, the rates of its slices have no common level")
+        }
+        State::Drifting => Some("over the trials: drifting, the rate keeps rising or falling"),
+        State::Bimodal => Some("over the trials: bimodal, the rate changes between two levels"),
     }
 }
 
@@ -56,7 +59,7 @@ fn stages(
     let differs = [floor, burst].iter().any(|value| (value / typical - 1.0).abs() > NEWS);
     differs.then(|| {
         format!(
-            "{what} {} · {} · {} in the trials about there",
+            "{what}: {} in trials at the floor, {} at the typical rate, {} in a burst",
             reported(floor),
             reported(typical),
             reported(burst)
@@ -94,12 +97,14 @@ fn compiled(warm_up: &WarmUpTimeline) -> Option<String> {
 fn warm_up(warm_up: &WarmUpTimeline) -> String {
     let length = seconds(warm_up.length_s);
     match (warm_up.steady_from_s, warm_up.growth) {
-        (None, _) => format!("came to no level in {length} of load before the first trial"),
+        (None, _) => format!("warm-up: came to no level in {length} of load before the first trial"),
         (Some(from_s), Some(growth)) if from_s > 0.0 => format!(
-            "at its level after {} of load ({} of what it was before), of {length} before the first trial",
+            "warm-up: at its level after {} of load (its rate {} of that before), of {length} in all",
             seconds(from_s),
             percent(growth)
         ),
-        (Some(_), _) => format!("at its level from the first of {length} of load before the trials on"),
+        (Some(_), _) => {
+            format!("warm-up: at its level from the start of {length} of load before the first trial")
+        }
     }
 }
