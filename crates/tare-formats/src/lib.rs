@@ -4,7 +4,6 @@
 //! any text, never panics, keeps no more than the bounds in [`result`], and guesses nothing: what a tool does not print is missing.
 //! [`GENERATORS`] says how the load generators among the tools are recognised while they run.
 
-mod ab;
 mod collectors;
 mod decode;
 mod documents;
@@ -12,26 +11,19 @@ pub mod export;
 mod extent;
 mod format;
 mod generator;
-mod h2load;
 mod json;
 mod languages;
 mod load_metrics;
 mod loads;
-mod memaslap;
 mod metrics;
 mod numbers;
-mod pgbench;
 mod programs;
 mod reader;
-mod redis_benchmark;
 mod registry;
 pub mod result;
 mod rows;
 mod sample;
-mod sysbench;
 mod units;
-mod wrk;
-mod wrk2;
 
 #[cfg(test)]
 mod readers_tests;

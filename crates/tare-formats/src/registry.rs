@@ -6,23 +6,20 @@ use crate::generator::{Generator, Senders, SetUp};
 use crate::load_metrics;
 use crate::reader::{Input, Reader};
 use crate::result::ToolOutput;
-use crate::{
-    ab, collectors, h2load, languages, loads, memaslap, pgbench, programs, redis_benchmark, sysbench, wrk,
-    wrk2,
-};
+use crate::{collectors, languages, loads, programs};
 use std::time::Duration;
 use tare_model::tool::ToolMetrics;
 
 /// Every format that is read. No output is detected by two of them.
 pub const FORMATS: &[&Format] = &[
-    &wrk::FORMAT,
-    &wrk2::FORMAT,
-    &redis_benchmark::FORMAT,
-    &pgbench::FORMAT,
-    &sysbench::FORMAT,
-    &memaslap::FORMAT,
-    &ab::FORMAT,
-    &h2load::FORMAT,
+    &loads::wrk::FORMAT,
+    &loads::wrk2::FORMAT,
+    &loads::redis_benchmark::FORMAT,
+    &loads::pgbench::FORMAT,
+    &loads::sysbench::FORMAT,
+    &loads::memaslap::FORMAT,
+    &loads::ab::FORMAT,
+    &loads::h2load::FORMAT,
     &loads::iperf3::FORMAT,
     &loads::memtier::FORMAT,
     &loads::sockperf::FORMAT,
@@ -42,14 +39,14 @@ pub const FORMATS: &[&Format] = &[
 
 /// Every load generator of others that something is known about; [`OTHER`] stands for the rest.
 pub const GENERATORS: &[&Generator] = &[
-    &wrk::GENERATOR,
-    &wrk2::GENERATOR,
-    &redis_benchmark::GENERATOR,
-    &pgbench::GENERATOR,
-    &sysbench::GENERATOR,
-    &memaslap::GENERATOR,
-    &ab::GENERATOR,
-    &h2load::GENERATOR,
+    &loads::wrk::GENERATOR,
+    &loads::wrk2::GENERATOR,
+    &loads::redis_benchmark::GENERATOR,
+    &loads::pgbench::GENERATOR,
+    &loads::sysbench::GENERATOR,
+    &loads::memaslap::GENERATOR,
+    &loads::ab::GENERATOR,
+    &loads::h2load::GENERATOR,
     &loads::iperf3::GENERATOR,
     &loads::memtier::GENERATOR,
     &loads::sockperf::GENERATOR,

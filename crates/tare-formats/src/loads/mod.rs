@@ -1,9 +1,11 @@
 //! Load generators of others: summaries, samples, time series, several tests.
 
+pub(crate) mod ab;
 pub(crate) mod autocannon;
 pub(crate) mod bombardier;
 pub(crate) mod ghz;
 mod ghz_json;
+pub(crate) mod h2load;
 pub(crate) mod hey;
 mod http_errors;
 mod http_logs;
@@ -16,21 +18,27 @@ mod k6_summary;
 pub(crate) mod locust;
 mod locust_csv;
 mod locust_json;
+pub(crate) mod memaslap;
 pub(crate) mod memtier;
 pub(crate) mod mysqlslap;
 pub(crate) mod neper;
 pub(crate) mod netperf;
 mod nighthawk;
 pub(crate) mod oha;
-mod pgbench;
+pub(crate) mod pgbench;
+mod pgbench_log;
 pub(crate) mod printed;
 mod qperf;
+pub(crate) mod redis_benchmark;
 mod shared;
 pub(crate) mod sockperf;
+pub(crate) mod sysbench;
 mod time;
 pub(crate) mod vegeta;
 mod vegeta_gob;
 mod vegeta_results;
+pub(crate) mod wrk;
+pub(crate) mod wrk2;
 pub(crate) mod ycsb;
 
 use crate::reader::Reader;
@@ -38,7 +46,7 @@ use crate::reader::Reader;
 /// Every format of this kind.
 pub(crate) const READERS: &[&Reader] = &[
     &iperf3::READER,
-    &pgbench::READER,
+    &pgbench_log::READER,
     &http_logs::AB,
     &http_logs::H2LOAD,
     &memtier::READER,

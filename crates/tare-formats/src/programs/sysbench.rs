@@ -1,10 +1,11 @@
 //! [sysbench](https://github.com/akopytov/sysbench): what its summary says, and the lines of `--report-interval`.
 
 use super::common::{HIGHER, LOWER, kind};
+use crate::load_metrics;
+use crate::loads::sysbench;
 use crate::metrics::{Metrics, Sample};
 use crate::reader::{Input, Reader};
 use crate::units::in_base;
-use crate::{load_metrics, sysbench};
 
 pub(crate) const READER: Reader = Reader {
     name: sysbench::FORMAT.name,

@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_warm_up_is_not_in_the_window() {
-        let [result] = &read(include_str!("../tests/fixtures/h2load/warm_up.txt")).results[..] else {
+        let [result] = &read(include_str!("../../tests/fixtures/h2load/warm_up.txt")).results[..] else {
             panic!()
         };
         let window_s = *result.window_ns.value().unwrap() as f64 / 1e9;
@@ -195,18 +195,18 @@ mod tests {
     fn error_statuses_and_lost_requests_are_apart() {
         let errors = |text| read(text).results[0].errors.clone().ok().unwrap();
         assert_eq!(
-            errors(include_str!("../tests/fixtures/h2load/404.txt")),
+            errors(include_str!("../../tests/fixtures/h2load/404.txt")),
             BTreeMap::from([(ErrorKind::Status, 300)])
         );
         assert_eq!(
-            errors(include_str!("../tests/fixtures/h2load/broken.txt")),
+            errors(include_str!("../../tests/fixtures/h2load/broken.txt")),
             BTreeMap::from([(ErrorKind::Io, 92)])
         );
     }
 
     #[test]
     fn runs_behind_each_other_are_results_of_their_own() {
-        let one = include_str!("../tests/fixtures/h2load/404.txt");
+        let one = include_str!("../../tests/fixtures/h2load/404.txt");
         let alone = read(one).results;
         let both = read(&format!("{one}{one}"));
         assert_eq!((both.results, both.complaint), ([alone.clone(), alone].concat(), None));

@@ -144,7 +144,9 @@ mod tests {
 
     #[test]
     fn answers_of_another_length_are_no_errors_and_broken_connections_are() {
-        let [result] = &read(include_str!("../tests/fixtures/ab/lengths.txt")).results[..] else { panic!() };
+        let [result] = &read(include_str!("../../tests/fixtures/ab/lengths.txt")).results[..] else {
+            panic!()
+        };
         assert_eq!(result.errors.value(), Some(&BTreeMap::new()));
         let broken = "Complete requests: 9\n(Connect: 1, Receive: 2, Length: 3, Exceptions: 4)\nNon-2xx responses: 5\n";
         let [result] = &read(broken).results[..] else { panic!() };
@@ -157,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_latency_below_what_is_printed_is_left_out() {
-        let [result] = &read(include_str!("../tests/fixtures/ab/keepalive.txt")).results[..] else {
+        let [result] = &read(include_str!("../../tests/fixtures/ab/keepalive.txt")).results[..] else {
             panic!()
         };
         let latency = result.latency.value().unwrap();
@@ -167,7 +169,7 @@ mod tests {
 
     #[test]
     fn runs_behind_each_other_are_results_of_their_own() {
-        let one = include_str!("../tests/fixtures/ab/404.txt");
+        let one = include_str!("../../tests/fixtures/ab/404.txt");
         let alone = read(one).results;
         let both = read(&format!("{one}{one}"));
         assert_eq!((both.results, both.complaint), ([alone.clone(), alone].concat(), None));

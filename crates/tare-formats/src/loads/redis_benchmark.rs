@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn results_of_a_run_of_several_tests_stay_apart() {
-        let output = read(include_str!("../tests/fixtures/redis-benchmark/text.txt"));
+        let output = read(include_str!("../../tests/fixtures/redis-benchmark/text.txt"));
         let names: Vec<_> = output.results.iter().filter_map(|result| result.name.as_deref()).collect();
         assert_eq!(names, ["SET", "GET"]);
         for result in &output.results {

@@ -1,8 +1,8 @@
 //! [wrk2](https://github.com/giltene/wrk2): wrk at a given rate, latencies from the intended send times.
 
+use super::wrk;
 use crate::format::Format;
 use crate::generator::Generator;
-use crate::wrk;
 
 /// wrk2's summary, in the form of wrk's.
 pub(crate) const FORMAT: Format = Format {
