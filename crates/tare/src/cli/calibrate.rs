@@ -26,6 +26,11 @@ pub struct CalibrateArgs {
     /// about 20 minutes, and does not take the place of the calibration report.
     #[arg(long, conflicts_with_all = ["comparisons", "seed"])]
     pub zoo: bool,
+    /// With --zoo: sessions as long as those of 'tare run' by itself.
+    ///
+    /// With the reference server and a saturating load, so that net is known as well: some 20 seconds each, in place of 7.
+    #[arg(long, requires = "zoo")]
+    pub long: bool,
     /// With --zoo: begin no run after this time.
     #[arg(long, value_name = "TIME", requires = "zoo", value_parser = super::values::duration)]
     pub budget: Option<std::time::Duration>,

@@ -29,6 +29,7 @@ pub fn zoo(args: &CalibrateArgs, style: Style) -> Ended {
         argv: super::run::argv(),
         repeats: args.repeats,
         only: args.only.clone(),
+        is_long: args.long,
         budget: if args.list { Some(Duration::ZERO) } else { args.budget },
         program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
         records: args.records.clone().unwrap_or_else(|| passing.clone()),

@@ -26,8 +26,8 @@ use tare_machine::{Root, facts};
 use tare_model::calibration::{Place, SCHEMA};
 use tare_model::zoo::{self, Run, RunResult, Truth, Zoo};
 
-/// Seconds that a run takes, about.
-const RUN_S: f64 = 10.0;
+/// Seconds that a run takes, about: a short one, and a long one.
+const RUN_S: [f64; 2] = [10.0, 30.0];
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -38,6 +38,8 @@ pub struct Request {
     pub repeats: u32,
     /// These alone, `SUBJECT` or `SUBJECT/TRUTH`; none: all that are installed.
     pub only: Vec<String>,
+    /// Sessions as long as those of `tare run` are by themselves, with the reference.
+    pub is_long: bool,
     /// No run is begun after so long; `None`: no limit.
     pub budget: Option<Duration>,
     /// The program that measures.
@@ -102,7 +104,7 @@ fn all(
 ) -> Result<(), LabError> {
     let begun = Instant::now();
     let all: usize = subjects.iter().map(|subject| chosen(request, subject).len()).sum();
-    progress.show(Event::Expected { total_s: all as f64 * RUN_S });
+    progress.show(Event::Expected { total_s: all as f64 * RUN_S[usize::from(request.is_long)] });
     zoo.complete = true;
     for (at, subject) in subjects.iter().enumerate() {
         let runs = chosen(request, subject);
@@ -178,7 +180,7 @@ fn one<'s>(
     let file = file(request, subject, pair, *repeat);
     let begun = file.with_extension("part");
     let session = Session { record: Some(begun.clone()), ..session.clone() };
-    let record = prepared.session(pair, ground, &session);
+    let record = prepared.session(pair, request.is_long, ground, &session);
     match &record {
         Ok(_) => std::fs::rename(&begun, file).map_err(|error| LabError::State(error.to_string()))?,
         Err(_) => std::fs::remove_file(&begun).unwrap_or_default(),

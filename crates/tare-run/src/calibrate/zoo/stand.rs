@@ -15,14 +15,16 @@ const PREPARED_WITHIN: Duration = Duration::from_secs(120);
 /// How long it may take until it listens.
 const LISTENS_WITHIN: Duration = Duration::from_secs(20);
 /// How long a session may take.
-const SESSION_WITHIN: Duration = Duration::from_secs(90);
+const SESSION_WITHIN: Duration = Duration::from_secs(120);
 /// How long it may take to say whether it is installed.
 const INSTALLED_WITHIN: Duration = Duration::from_secs(10);
 const CONNECT_WITHIN: Duration = Duration::from_millis(200);
 /// How many connections a session has where the pair does not say.
 const CONNECTIONS: &str = "16";
 /// What every session has, before what the pair says.
-const USUAL: [&str; 4] = ["run", "-q", "--no-levels", "--no-reference"];
+const USUAL: [&str; 2] = ["run", "-q"];
+/// What a short session has as well: the bottleneck needs neither.
+const SHORT: [&str; 2] = ["--no-levels", "--no-reference"];
 
 /// What of a subject is not installed, and how to install it; `None`: all is there.
 pub(super) fn missing(subject: &Subject, ground: &Ground<'_>) -> Result<Option<String>, LabError> {
@@ -67,8 +69,14 @@ impl<'s> Prepared<'s> {
         Ok(prepared)
     }
 
-    /// Starts it with a truth, runs a session, stops it.
-    pub fn session(&self, pair: &Pair, ground: &Ground<'_>, session: &Session) -> Result<Record, LabError> {
+    /// Starts it with a truth, runs a session, stops it. A long session is as long as those of `tare run` are by themselves.
+    pub fn session(
+        &self,
+        pair: &Pair,
+        is_long: bool,
+        ground: &Ground<'_>,
+        session: &Session,
+    ) -> Result<Record, LabError> {
         self.write_files(pair, ground)?;
         let _backend = match &pair.backend {
             Some(command) => {
@@ -90,14 +98,20 @@ impl<'s> Prepared<'s> {
         let words = self.shell_words(&pair.start, pair, ground);
         let cpus = self.cpus(&pair.cpus, pair, ground)?;
         let mut server = self.started(&self.subject.name, words, cpus, groups, self.port, ground)?;
-        let record = self.measured(pair, ground, session);
+        let record = self.measured(pair, is_long, ground, session);
         // Before its group goes.
         server.stop();
         record
     }
 
     /// An ordinary session, as a user would hold it.
-    fn measured(&self, pair: &Pair, ground: &Ground<'_>, session: &Session) -> Result<Record, LabError> {
+    fn measured(
+        &self,
+        pair: &Pair,
+        is_long: bool,
+        ground: &Ground<'_>,
+        session: &Session,
+    ) -> Result<Record, LabError> {
         let no_record = || LabError::State("a session of the zoo needs a file for its record".into());
         let file = session.record.clone().ok_or_else(no_record)?;
         let text = |path: &Path| path.display().to_string();
@@ -105,13 +119,16 @@ impl<'s> Prepared<'s> {
         let output = ["-o".to_owned(), text(&file)];
         let asked: Vec<String> = pair.run.iter().map(|word| self.filled(word, pair, ground)).collect();
         let is_there = |option: &str| asked.iter().any(|word| word == option);
-        let mut rest = Vec::new();
+        let mut rest: Vec<String> = Vec::new();
         if !is_there("--load-cpus") {
             rest.extend(["--load-cpus".to_owned(), ground.place.load_cpu.to_string()]);
         }
-        rest.extend(["--trials".to_owned(), if is_there("--load") { "2" } else { "3" }.to_owned()]);
-        if !is_there("--load") {
-            rest.extend(["-d", "1500ms"].map(String::from));
+        match is_there("--load") {
+            _ if is_long => {}
+            true => rest.extend(SHORT.iter().chain(&["--trials", "2"]).map(ToString::to_string)),
+            false => {
+                rest.extend(SHORT.iter().chain(&["--trials", "3", "-d", "1500ms"]).map(ToString::to_string))
+            }
         }
         let launch = Launch {
             what: "a session of the zoo",
