@@ -53,6 +53,9 @@ pub(crate) struct Metrics {
     /// Where a metric stands, by benchmark, name and unit.
     places: HashMap<(String, String, String), usize>,
     samples: usize,
+    /// Launches that ended in this file, and samples until the last of them.
+    launch: u32,
+    samples_before: usize,
 }
 
 impl Metrics {
@@ -67,7 +70,7 @@ impl Metrics {
             warnings: Vec::new(),
             gets_wrong: Vec::new(),
         };
-        Metrics { result, places: HashMap::new(), samples: 0 }
+        Metrics { result, places: HashMap::new(), samples: 0, launch: 0, samples_before: 0 }
     }
 
     /// The metric, made where it is not there yet; `None` where there is no room for another.
@@ -108,14 +111,29 @@ impl Metrics {
         if self.samples >= SAMPLES_MAX {
             return self.skip(line, kind.name, "more samples than are kept");
         }
+        let launch = self.launch.saturating_add(sample.launch);
         let Some(metric) = self.metric(kind) else {
             return self.skip(line, kind.name, "more metrics than are kept");
         };
         metric.samples.push(sample.value);
-        metric.launches.push(sample.launch);
+        metric.launches.push(launch);
         metric.workers.extend(sample.worker);
         metric.at_s.extend(sample.at_s);
         self.samples += 1;
+    }
+
+    /// What follows is of another launch: the outputs of several runs may stand in one file. Without a sample since the last call it is
+    /// the same launch.
+    pub fn next_launch(&mut self) {
+        if self.samples > self.samples_before {
+            self.launch = self.launch.saturating_add(1);
+            self.samples_before = self.samples;
+        }
+    }
+
+    /// What follows counts its launches by itself, from 0 on.
+    pub fn first_launch(&mut self) {
+        self.launch = 0;
     }
 
     /// Notes what the tool itself says of a metric beyond its samples (`p99`, `mean`, `stddev`).
@@ -123,6 +141,11 @@ impl Metrics {
         if let Some(metric) = self.metric(kind).filter(|_| value.is_finite()) {
             metric.summary.insert(short(what), value);
         }
+    }
+
+    /// Whether nothing was found yet.
+    pub fn is_empty(&self) -> bool {
+        self.samples == 0
     }
 
     /// Notes how the tool was set.

@@ -34,6 +34,10 @@ fn read(input: &Input<'_>, metrics: &mut Metrics) {
     let mut columns: Option<Columns> = None;
     for (line, number) in input.text.lines().zip(1..) {
         if line.starts_with(START) {
+            if points.any() {
+                std::mem::take(&mut points).finish(metrics);
+                metrics.next_launch();
+            }
             columns = Some(columns_of(line));
             continue;
         }
@@ -68,7 +72,7 @@ fn read(input: &Input<'_>, metrics: &mut Metrics) {
         let own = Known { holds: Holds::Trend, contains: Contains::Other };
         points.add(built_in(metric).unwrap_or(own), &point, metrics);
     }
-    if !points.any() {
+    if !points.any() && metrics.is_empty() {
         metrics.skip(1, START, "the table has no rows");
     }
     points.finish(metrics);

@@ -74,6 +74,12 @@ fn read(input: &Input<'_>, metrics: &mut Metrics) {
         }
         match serde_json::from_str::<Line<'_>>(text) {
             Ok(line) if line.kind == "Metric" => {
+                // A run declares each metric once.
+                if points.any() && known.contains_key(line.metric.as_ref()) {
+                    std::mem::take(&mut points).finish(metrics);
+                    metrics.next_launch();
+                    known.clear();
+                }
                 if known.len() < KNOWN_MAX {
                     known.insert(line.metric.into_owned(), of_metric(&line.data.kind, &line.data.contains));
                 }
@@ -85,7 +91,7 @@ fn read(input: &Input<'_>, metrics: &mut Metrics) {
             Err(why) => metrics.skip(number, text, &format!("it is no measurement of k6: {why}")),
         }
     }
-    if !points.any() {
+    if !points.any() && metrics.is_empty() {
         metrics.skip(1, "k6", "metrics are declared, and none was measured");
     }
     points.finish(metrics);

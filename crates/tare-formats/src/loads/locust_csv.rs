@@ -68,12 +68,21 @@ fn read(input: &Input<'_>, is_head: fn(&str) -> bool, metrics: &mut Metrics) {
     let mut table: Option<Table> = None;
     for (line, number) in input.text.lines().zip(1..) {
         if is_head(line) {
-            table = Some(Table::of(line));
+            if let Some(before) = table.replace(Table::of(line)) {
+                warn(&before, metrics);
+                metrics.next_launch();
+            }
         } else if let Some(table) = &mut table {
             table.row(number, line, metrics);
         }
     }
-    let Some(table) = table else { return };
+    if let Some(table) = table {
+        warn(&table, metrics);
+    }
+}
+
+/// What a table shows.
+fn warn(table: &Table, metrics: &mut Metrics) {
     if table.rows == 0 {
         metrics.skip(1, "the table", "it has no rows");
     }

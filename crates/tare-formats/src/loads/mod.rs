@@ -41,6 +41,9 @@ pub(crate) mod wrk;
 pub(crate) mod wrk2;
 pub(crate) mod ycsb;
 
+#[cfg(test)]
+mod several_runs_tests;
+
 use crate::reader::Reader;
 
 /// Every format of this kind.

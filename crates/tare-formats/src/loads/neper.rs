@@ -164,6 +164,11 @@ fn read_samples(input: &Input<'_>, metrics: &mut Metrics) {
     let mut before = HashMap::<u32, (f64, f64)>::new();
     for (line, number) in input.text.lines().zip(1_u64..).skip(1).filter(|(line, _)| !line.is_empty()) {
         let words: Vec<&str> = line.trim_end().split(',').take(101).collect();
+        if words == head {
+            metrics.next_launch();
+            before.clear();
+            continue;
+        }
         let value = |at: Option<usize>| words.get(at?)?.parse::<f64>().ok();
         let (Some(at_s), Some(flow)) = (value(time), value(flow).map(|flow| flow as u32)) else {
             metrics.skip(number, line, "the line is cut off, or has no numbers");

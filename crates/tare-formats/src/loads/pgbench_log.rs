@@ -58,8 +58,14 @@ fn log(input: &Input<'_>) -> Option<Log> {
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
     match log(input) {
         Some(Log::Progress) => {
+            let mut last_s = 0.0;
             for (line, number) in input.text.lines().zip(1..) {
-                progress(number, line.trim_end(), metrics);
+                if line.starts_with("transaction type: ") {
+                    // The summary of a run: what follows is another one, which may count from its own beginning or by the clock.
+                    metrics.next_launch();
+                    last_s = 0.0;
+                }
+                progress(number, line.trim_end(), &mut last_s, metrics);
             }
             add_summary(&super::pgbench::FORMAT, input.text, metrics);
         }
@@ -273,7 +279,7 @@ fn intervals(input: &Input<'_>, metrics: &mut Metrics) {
 }
 
 /// `progress: 1.0 s, 100.0 tps, lat 4.827 ms stddev 5.217, 0 failed, lag 0.485 ms, 2 retried, 2 retries`.
-fn progress(number: u64, line: &str, metrics: &mut Metrics) {
+fn progress(number: u64, line: &str, last_s: &mut f64, metrics: &mut Metrics) {
     let Some(rest) = line.strip_prefix("progress: ") else { return };
     let parts: Vec<Vec<&str>> =
         rest.split(", ").take(12).map(|part| part.split(' ').take(6).collect()).collect();
@@ -286,6 +292,10 @@ fn progress(number: u64, line: &str, metrics: &mut Metrics) {
     else {
         return metrics.skip(number, line, "there are no numbers");
     };
+    // Another run counts from its own beginning.
+    if at_s < std::mem::replace(last_s, at_s) {
+        metrics.next_launch();
+    }
     let mut note = |name: &str, unit: &str, better, value: Option<f64>| {
         if let Some(value) = value {
             metrics.sample(

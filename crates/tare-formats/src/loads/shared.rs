@@ -17,6 +17,7 @@ pub(crate) fn kind<'a>(benchmark: &'a str, name: &'a str, unit: &'a str, better:
 
 /// Adds what the format of a tool's summary reads, beside the samples of its reader. An operation that is a byte has its unit.
 pub(crate) fn add_summary(format: &Format, text: &str, metrics: &mut Metrics) {
+    metrics.first_launch();
     let is_of_bytes = |result: &&ToolResult| {
         result.settings.iter().any(|(setting, value)| setting == "operation" && value.starts_with("a byte"))
     };

@@ -141,6 +141,8 @@ fn read_log(input: &Input<'_>, metrics: &mut Metrics) {
         } else if let Some(parameters) =
             line.strip_prefix("test was performed using the following parameters: ")
         {
+            // Once in each run; the head of the table is there for each server.
+            metrics.next_launch();
             metrics.set("parameters", parameters);
         } else if let Some(name) = name.filter(|_| line.starts_with(|c: char| c.is_ascii_digit())) {
             let values: Vec<f64> =

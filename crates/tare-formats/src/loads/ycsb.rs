@@ -10,7 +10,7 @@ use crate::reader::{Input, Reader};
 use crate::result::{ToolOutput, ToolResult, add_errors};
 use crate::units::in_base;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tare_model::trial::ErrorKind;
 use tare_model::{Missing, Reading};
 
@@ -85,7 +85,7 @@ fn is_measurement(line: &str) -> bool {
 }
 
 fn is_status(line: &str) -> bool {
-    line.contains(" current ops/sec; [") || line.ends_with(" operations; ") && line.contains(" sec: ")
+    line.contains(" current ops/sec; [") || line.ends_with(" operations;") && line.contains(" sec: ")
 }
 
 fn is_raw_head(line: &str) -> bool {
@@ -107,6 +107,12 @@ struct State {
     histogram: bool,
     /// Raw latencies stand behind their head.
     raw: bool,
+    /// The heads of raw latencies so far: each once in each run.
+    raw_heads: BTreeSet<String>,
+    /// The run's own time stood there: once in each run.
+    has_run_time: bool,
+    /// Seconds of the last line on how far the run is.
+    status_s: f64,
 }
 
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
@@ -137,6 +143,10 @@ fn read(input: &Input<'_>, metrics: &mut Metrics) {
 impl State {
     fn line(&mut self, number: u64, line: &str, metrics: &mut Metrics) {
         if is_raw_head(line) {
+            if self.raw_heads.contains(line) {
+                self.next_run(metrics);
+            }
+            self.raw_heads.insert(line.to_owned());
             self.raw = true;
         } else if let Some(rest) = line.strip_prefix('[') {
             let parts = rest
@@ -153,7 +163,7 @@ impl State {
             self.has_target |= command.contains("-target ");
             metrics.set("command line", command);
         } else if is_status(line) {
-            status(number, line, metrics);
+            self.status(number, line, metrics);
         } else if self.raw {
             raw(number, line, metrics);
         }
@@ -175,6 +185,13 @@ impl State {
         metrics: &mut Metrics,
     ) {
         self.intended |= operation.starts_with("Intended-");
+        if operation == "OVERALL"
+            && name.starts_with("RunTime")
+            && std::mem::replace(&mut self.has_run_time, true)
+        {
+            self.next_run(metrics);
+            self.has_run_time = true;
+        }
         let Some(value) = value else {
             return metrics.skip(line, &format!("[{operation}], {name}"), "there is no number");
         };
@@ -215,6 +232,34 @@ impl State {
     }
 }
 
+impl State {
+    /// `2026-11-28 02:54:05:559 10 sec: 400 operations; 40.1 current ops/sec; …`.
+    fn status(&mut self, number: u64, line: &str, metrics: &mut Metrics) {
+        let Some((before, rest)) = line.split_once(" sec: ") else { return };
+        let at_s = before.rsplit(' ').next().and_then(|second| second.parse::<f64>().ok());
+        let Some(at_s) = at_s else { return };
+        // Another run counts from its own beginning.
+        if at_s < std::mem::replace(&mut self.status_s, at_s) {
+            self.next_run(metrics);
+        }
+        let rate = rest.split("; ").find_map(|part| part.strip_suffix(" current ops/sec"));
+        let Some(rate) = rate else { return };
+        // A comma is not of thousands here: YCSB leaves them out, and some languages write one for the point.
+        let Ok(value) = rate.replace(',', ".").parse::<f64>() else {
+            let what = format!("{rate} current ops/sec");
+            return metrics.skip(number, &what, "the tool printed no finite number");
+        };
+        let sample = Sample { value, at_s: Some(at_s), ..Sample::default() };
+        metrics.sample(number, kind("", "current ops/sec", "op/s", MORE), sample);
+    }
+
+    fn next_run(&mut self, metrics: &mut Metrics) {
+        metrics.next_launch();
+        (self.has_run_time, self.raw, self.histogram) = (false, false, false);
+        self.raw_heads.clear();
+    }
+}
+
 /// A latency of the summary behind raw data.
 fn is_of_raw(name: &str) -> bool {
     let percent = name.strip_prefix('p').map(str::parse::<f64>);
@@ -225,20 +270,6 @@ fn is_of_raw(name: &str) -> bool {
 fn interval(line: u64, operation: &str, at_ms: f64, us: f64, metrics: &mut Metrics) {
     let sample = Sample { value: us / 1e6, at_s: Some(at_ms / 1e3), ..Sample::default() };
     metrics.sample(line, kind(operation, "latency mean of intervals", "s", LESS), sample);
-}
-
-/// `2026-11-28 02:54:05:559 10 sec: 400 operations; 40.1 current ops/sec; …`.
-fn status(number: u64, line: &str, metrics: &mut Metrics) {
-    let Some((before, rest)) = line.split_once(" sec: ") else { return };
-    let at_s = before.rsplit(' ').next().and_then(|second| second.parse::<f64>().ok());
-    let rate = rest.split("; ").find_map(|part| part.strip_suffix(" current ops/sec"));
-    let (Some(at_s), Some(rate)) = (at_s, rate) else { return };
-    // A comma is not of thousands here: YCSB leaves them out, and some languages write one for the point.
-    let Ok(value) = rate.replace(',', ".").parse::<f64>() else {
-        return metrics.skip(number, &format!("{rate} current ops/sec"), "the tool printed no finite number");
-    };
-    let sample = Sample { value, at_s: Some(at_s), ..Sample::default() };
-    metrics.sample(number, kind("", "current ops/sec", "op/s", MORE), sample);
 }
 
 /// `READ,1795834451245,2`: milliseconds since 1970, microseconds.
