@@ -28,6 +28,8 @@ const BOTTLENECK_SHARE: f64 = 0.5;
 const NEARLY_FULL: f64 = 0.8;
 /// Of the growth in connections, what comes through as growth in rate where these were too few.
 const ELASTIC: f64 = 0.5;
+/// A rate that more connections raise so far was held by their number, whatever holds it then.
+const HELD_BY_NUMBER: f64 = 1.5;
 /// How long a request stands still for each segment that is sent again.
 const RESENT_AFTER_S: f64 = 0.2;
 /// An answer that fits into three segments is on its way at once.
@@ -96,18 +98,20 @@ fn has_time_to_spare(pool: &Closed) -> bool {
 /// bring while both wait is a queue that is kept fuller.
 fn more_would_help(accounting: &Accounting) -> bool {
     let both_wait = |saturating: &Sums| has_time_to_spare(&saturating.pool);
-    let is_ceiling = elasticity(accounting).is_some_and(|elasticity| elasticity < ELASTIC)
+    let brings_little = |(times, elasticity): (f64, f64)| times < HELD_BY_NUMBER && elasticity < ELASTIC;
+    let is_ceiling = growth(accounting).is_some_and(brings_little)
         && accounting.saturating.as_ref().is_some_and(both_wait);
     more_connections_bring_more(accounting).unwrap_or_else(|| few_in_flight(accounting)) && !is_ceiling
 }
 
-/// ∂ln rate / ∂ln connections, from the asked level to a saturating one.
-fn elasticity(accounting: &Accounting) -> Option<f64> {
+/// How many times the rate a saturating level has, and ∂ln rate / ∂ln connections from the asked level to it.
+fn growth(accounting: &Accounting) -> Option<(f64, f64)> {
     let (asked, saturating) = (accounting.asked_level()?, accounting.saturating_level?);
     let in_flight = |level: &Level| f64::from(level.connections) * f64::from(level.pipeline.max(1));
     let rate_hz = accounting.saturating.as_ref()?.pool.rate_interleaved_hz()?;
+    let times = rate_hz / accounting.asked.pool.rate_hz()?;
     let more_ln = (in_flight(saturating) / in_flight(asked)).ln();
-    (more_ln > 0.0).then_some((rate_hz / accounting.asked.pool.rate_hz()?).ln() / more_ln)
+    (more_ln > 0.0).then_some((times, times.ln() / more_ln))
 }
 
 fn connections<'b>(accounting: &'b Accounting<'_>) -> Option<&'b Connections> {

@@ -163,6 +163,20 @@ fn a_ceiling_gives_four_times_the_connections_little_more() {
     silent(&at(&busy(0.97, 11_500.0)), Cause::NetworkCeiling);
 }
 
+/// One connection spends half of its time on the way; 64 times the connections bring seven times the rate, and no side is full then.
+#[test]
+fn a_rate_that_more_connections_raise_meets_no_ceiling() {
+    let busy = |server_busy, rate_hz| Scene {
+        threads: vec![server(server_busy, 0.0), generator(0.3, 0.0)],
+        rate_hz,
+        ..Scene::default()
+    };
+    let one = busy(0.49, 12_000.0);
+    let record = on_their_way(with_saturating(1, &one, &busy(0.7, 83_500.0)), &one, 0.51, 0.0);
+    let outcome = silent(&record, Cause::NetworkCeiling);
+    assert_eq!(outcome.verdict.bottleneck, Cause::TooLittleConcurrency);
+}
+
 #[test]
 fn what_the_accounting_misses_does_not_fill_sides_with_time_to_spare() {
     // Interrupts of idle CPUs are in no counter: 8 % of these.
