@@ -61,7 +61,7 @@ fn describe(accounting: &Accounting) -> Draft {
         confidence: accounting.support_loss(TareCause::Throttled, LOSS_SHARE_MIN),
         evidence,
         remedy: "raise or remove the quota of the group or of the ancestor that carries it (cpu.max, cpu.cfs_quota_us)".to_owned(),
-        confirm: "with half as much quota again (or two thirds of it) throughput follows, with an elasticity above 0.5 (--confirm)".to_owned(),
+        confirm: "with 1.5 times the quota (or two thirds of it) throughput follows, with an elasticity above 0.5 (--confirm)".to_owned(),
     }
 }
 
@@ -95,7 +95,7 @@ static PAGE: Page = Page {
         "Look at groups above as well: a quota of the parent shows only in the parent's `cpu.max`.",
     ],
     to_confirm: &[
-        "`tare run --confirm URL` gives half as much quota again (or takes a third of it) in pairs of short \
+        "`tare run --confirm URL` gives 1.5 times the quota (or two thirds of it) in pairs of short \
          trials. The rate must follow with an elasticity of 0.5 or more.",
         "By hand: `cat /sys/fs/cgroup/GROUP/cpu.stat` twice: `nr_throttled` and `throttled_usec` grow under \
          load.",
