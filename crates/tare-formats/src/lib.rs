@@ -4,6 +4,7 @@
 //! any text, never panics, keeps no more than the bounds in [`result`], and guesses nothing: what a tool does not print is missing.
 //! [`GENERATORS`] says how the load generators among the tools are recognised while they run.
 
+mod choice;
 mod collectors;
 mod decode;
 mod documents;
@@ -30,6 +31,7 @@ mod readers_tests;
 #[cfg(test)]
 mod tests;
 
+pub use choice::{Choice, NoMatch, Pattern};
 pub use collectors::read_by_regex;
 pub use decode::text_of;
 pub use format::Format;

@@ -1,13 +1,16 @@
 //! The result of a comparison of servers or commands: every launch, and what follows from all of them. Its JSON form is a contract that
 //! scripts use: keys may be added, none renamed.
 
-use crate::Missing;
+use crate::better::Better;
 pub use crate::figure::Figure;
 pub use crate::format::SCHEMA;
+use crate::{Missing, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The warning that some metrics are not printed by every run of every command.
+pub const NOT_IN_ALL: &str = "not-in-all";
 /// Differences up to this share do not matter, where nobody says otherwise.
 pub const MARGIN: f64 = 0.02;
 
@@ -44,6 +47,9 @@ pub struct Comparison {
     pub launches: Vec<Launch>,
     /// What each program and figure came to.
     pub effects: Vec<Effect>,
+    /// What the metrics came to that commands print as the results of a benchmark.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub benchmarks: Vec<BenchmarkEffect>,
     /// Why the rates differ: what sums to the logarithm of each program's rate over the first one's, and
     /// within some of it what that sums up from ([`Part::within`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -169,6 +175,50 @@ pub struct Arm {
     /// CPU time of a request of the same server loaded alone, after the windows, seconds; of some launches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone_s: Option<f64>,
+    /// What its runs printed as the results of a benchmark; of commands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub benchmarks: Vec<BenchmarkValue>,
+}
+
+/// A metric of a benchmark in the runs of an arm.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct BenchmarkValue {
+    /// The benchmark; empty where the tool has only one.
+    pub benchmark: String,
+    /// What was measured, in the tool's own word.
+    pub name: String,
+    /// Its unit.
+    pub unit: String,
+    /// Which way is better; `null` where that is not known.
+    pub better: Option<Better>,
+    /// The median over the runs of the median of each run's samples, in `unit`.
+    pub value: f64,
+}
+
+/// What a metric of a benchmark came to in a program, against the first program.
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct BenchmarkEffect {
+    /// Which program.
+    pub program: String,
+    /// The benchmark; empty where the tool has only one.
+    pub benchmark: String,
+    /// What was measured, in the tool's own word.
+    pub name: String,
+    /// Its unit.
+    pub unit: String,
+    /// Which way is better; `null` where that is not known.
+    pub better: Option<Better>,
+    /// Its median over the launches in the first program.
+    pub baseline: f64,
+    /// The same of the program.
+    pub value: f64,
+    /// Relative change with its interval, which holds together with those of all other metrics in 95 of 100 comparisons, whenever one stops,
+    /// and is widened by what the A/A control proves to be none of the program's; or why there is none.
+    pub change: Reading<Change>,
+    /// The change of the A/A control, not widened.
+    pub aa_control: Option<Change>,
+    /// What the interval says. Of a metric without a better side: `cannot-tell`, or `no-difference`.
+    pub verdict: Verdict,
 }
 
 /// Where CPU time was spent, by the kernel's ticks: of a launch it is coarse.
@@ -305,6 +355,38 @@ impl Verdict {
             false => tare_stats::Better::Lower,
         };
         tare_stats::verdict(interval, margin, better).into()
+    }
+}
+
+impl Verdict {
+    /// The same of a metric of a tool: without a better side none of two that differ is the better one.
+    pub fn of_metric(better: Option<Better>, interval: tare_stats::Interval, margin: f64) -> Verdict {
+        let side = match better {
+            Some(Better::Lower) => tare_stats::Better::Lower,
+            Some(Better::Higher) | None => tare_stats::Better::Higher,
+        };
+        match tare_stats::verdict(interval, margin, side).into() {
+            Verdict::Faster | Verdict::Slower if better.is_none() => Verdict::CannotTell,
+            verdict => verdict,
+        }
+    }
+
+    /// Of a metric that was more than 0 and is 0.
+    pub fn to_zero(better: Option<Better>) -> Verdict {
+        match Verdict::from_zero(better) {
+            Verdict::Slower => Verdict::Faster,
+            Verdict::Faster => Verdict::Slower,
+            verdict => verdict,
+        }
+    }
+
+    /// Of a metric that was 0 and is more: no ratio says by how much.
+    pub fn from_zero(better: Option<Better>) -> Verdict {
+        match better {
+            Some(Better::Lower) => Verdict::Slower,
+            Some(Better::Higher) => Verdict::Faster,
+            None => Verdict::CannotTell,
+        }
     }
 }
 

@@ -43,8 +43,8 @@ macro_rules! outputs {
 
 outputs! {
     "run", "run, show, why FILE", outcome::Outcome;
-    "tool", "show (results of another tool)", tool::ToolMetrics;
-    "compare-tools", "compare FILE FILE (results of another tool)", tool_comparison::ToolComparison;
+    "tool", "show, why FILE (results of another tool)", tool::ToolMetrics;
+    "compare-tools", "compare, gate, why FILE FILE (results of another tool)", tool_comparison::ToolComparison;
     "load", "load", load::LoadOutcome;
     "compare", "compare", comparison::Comparison;
     "compare-records", "compare FILE FILE", Vec<gate::Gate>;

@@ -1,5 +1,6 @@
 //! What servers differ by: one sentence for each, a row for each figure, and how much it can be trusted.
 
+mod benchmarks;
 mod warmth;
 
 use crate::Report;
@@ -18,8 +19,18 @@ pub fn report(comparison: &Comparison) -> Report {
     let others = comparison.programs.get(1..).unwrap_or_default();
     let mut parts = vec![Part {
         title: "",
-        blocks: others.iter().map(|program| headline(comparison, program)).collect(),
+        blocks: others
+            .iter()
+            .map(|program| {
+                // A benchmark may run for a fixed time, whatever it does.
+                benchmarks::headline(comparison, program).unwrap_or_else(|| headline(comparison, program))
+            })
+            .collect(),
     }];
+    let tables = benchmarks::tables(comparison, others);
+    if !tables.is_empty() {
+        parts.push(Part { title: "Benchmarks", blocks: tables });
+    }
     let missing =
         comparison.not_known.iter().map(|missing| Block::Line(Text::dim(not_known(missing, others.len()))));
     let figures = std::iter::once(table(comparison, others)).chain(missing).collect();
@@ -48,7 +59,9 @@ fn rows(comparison: &Comparison) -> Rows {
         let said = (effect.verdict, effect.launches as f64, effect.detectable);
         figures::csv((program, *figure, false), [Some(*baseline), Some(*value)], *change, said)
     };
-    Rows { header: figures::HEADER, rows: comparison.effects.iter().map(row).collect() }
+    let launches = comparison.launches.len();
+    let metrics = comparison.benchmarks.iter().map(|effect| benchmarks::csv(effect, launches));
+    Rows { header: figures::HEADER, rows: comparison.effects.iter().map(row).chain(metrics).collect() }
 }
 
 /// The result as one JSON object.
@@ -215,6 +228,15 @@ fn trust(comparison: &Comparison) -> Vec<Block> {
             ),
         ),
     ];
+    if !comparison.benchmarks.is_empty() {
+        pairs.push((
+            "benchmarks",
+            format!(
+                "95 % for all {} metrics together, apart from the times; a value is the median of a launch's runs",
+                comparison.benchmarks.len()
+            ),
+        ));
+    }
     let adjusted = of_deciding(comparison, |effect| effect.adjusted.map(whole));
     if !adjusted.is_empty() {
         let how = "at the median of how fast core and memory were in the launches (linear; verdicts go by what is not adjusted)";
@@ -344,6 +366,7 @@ mod tests {
             figures: BTreeMap::new(),
             windows_s: Vec::new(),
             alone_s: None,
+            benchmarks: Vec::new(),
         };
         let launch = |disturbed| Launch {
             begin_s: 0.0,
@@ -375,6 +398,7 @@ mod tests {
                 effect(Figure::P99, 0.004, Verdict::NoDifference),
             ],
             interleaving: Vec::new(),
+            benchmarks: Vec::new(),
             not_known: vec![NotKnown {
                 program: "B".into(),
                 figure: Figure::P999,

@@ -28,6 +28,7 @@ pub mod flame;
 mod format;
 pub mod gate;
 pub mod load;
+mod metric_changes;
 mod plot;
 mod render;
 mod report;

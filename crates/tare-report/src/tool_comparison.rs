@@ -1,20 +1,26 @@
 //! Two files of results of another tool held against each other: one sentence, a row for each metric.
 
 use crate::Report;
-use crate::block::{Block, Column, Field, Row, Rows, Table, Text, Tone};
-use crate::figures::{said, whole};
-use crate::format::{NONE, joined, with_unit};
+use crate::block::{Block, Field, Rows, Text, Tone};
+use crate::format::joined;
+use crate::metric_changes::{self, MetricChange};
 use crate::sections::{Part, warnings::note};
-use crate::words::{id, things};
+use crate::words::id;
 use tare_model::Reading;
-use tare_model::comparison::Verdict;
 use tare_model::tool_comparison::{ToolComparison, ToolEffect};
 
 /// The result, laid out.
 pub fn report(compared: &ToolComparison) -> Report {
+    let changes = changes(compared);
+    let (new, old) = (&compared.after, &compared.before);
+    let headline = match metric_changes::headline(new, old, &changes) {
+        Some(text) => text,
+        None => Text::new(format!("{new} and {old} have no metric in common."), Tone::Warn),
+    };
+    let table = metric_changes::table(["was", "is", "values"], &changes, compared.margin);
     let mut parts = vec![
-        Part { title: "", blocks: vec![headline(compared)] },
-        Part { title: "Metrics", blocks: vec![table(compared)] },
+        Part { title: "", blocks: vec![Block::Headline(headline)] },
+        Part { title: "Metrics", blocks: vec![table] },
     ];
     let mut part = |title, blocks: Vec<Block>| {
         if !blocks.is_empty() {
@@ -35,64 +41,18 @@ pub fn json(compared: &ToolComparison) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(compared).map(|text| text + "\n")
 }
 
-fn headline(compared: &ToolComparison) -> Block {
-    let of = |verdict| compared.effects.iter().filter(|effect| effect.verdict == verdict).count();
-    let (better, worse, metrics) = (of(Verdict::Faster), of(Verdict::Slower), compared.effects.len());
-    let (new, old) = (&compared.after, &compared.before);
-    let text = match (better, worse) {
-        _ if metrics == 0 => Text::new(format!("{new} and {old} have no metric in common."), Tone::Warn),
-        (0, 0) => Text::strong(format!("No metric of {new} is shown to be better or worse than in {old}.")),
-        (_, 0) => Text::new(
-            format!("{new} is better than {old} in {} of {metrics}.", things(better, "metric")),
-            Tone::Good,
-        ),
-        (0, _) => Text::new(
-            format!("{new} is worse than {old} in {} of {metrics}.", things(worse, "metric")),
-            Tone::Bad,
-        ),
-        _ => Text::new(
-            format!(
-                "{new} is better than {old} in {better} and worse in {worse} of {}.",
-                things(metrics, "metric")
-            ),
-            Tone::Warn,
-        ),
-    };
-    Block::Headline(text)
-}
-
-fn table(compared: &ToolComparison) -> Block {
-    let columns = vec![
-        Column::words("metric", 0),
-        Column::figures("was", 2),
-        Column::figures("is", 2),
-        Column::figures("change", 0),
-        Column::words("", 0),
-        Column::figures("values", 3),
-    ];
-    let mut rows = Vec::new();
-    let mut last: Option<&str> = None;
-    for effect in &compared.effects {
-        if last != Some(&effect.benchmark) && !effect.benchmark.is_empty() {
-            rows.push(Row::Heading(Text::strong(effect.benchmark.clone())));
-        }
-        last = Some(&effect.benchmark);
-        let shown =
-            |value: Option<f64>| value.map_or(NONE.to_owned(), |value| with_unit(value, &effect.unit));
-        let verdict = match effect.better {
-            None if effect.verdict == Verdict::CannotTell => Text::dim(""),
-            _ => said(effect.verdict, compared.margin),
-        };
-        rows.push(Row::Cells(vec![
-            Text::plain(effect.name.clone()),
-            Text::plain(shown(effect.before)),
-            Text::plain(shown(effect.after)),
-            Text::strong(effect.change.value().map_or(NONE.to_owned(), |change| whole(*change))),
-            verdict,
-            Text::dim(format!("{}+{}", effect.values[0], effect.values[1])),
-        ]));
-    }
-    Block::Table(Table { columns, rows })
+fn changes(compared: &ToolComparison) -> Vec<MetricChange<'_>> {
+    let change = |effect: &'_ ToolEffect| (effect.change.value().copied(), effect.verdict);
+    let of = compared.effects.iter().map(|effect| MetricChange {
+        benchmark: &effect.benchmark,
+        name: &effect.name,
+        unit: &effect.unit,
+        better: effect.better,
+        sides: [effect.before, effect.after],
+        change: change(effect),
+        last: format!("{}+{}", effect.values[0], effect.values[1]),
+    });
+    of.collect()
 }
 
 /// Metrics of one file alone, and those without a change, with the reason.
@@ -160,7 +120,7 @@ mod tests {
     use super::*;
     use crate::Style;
     use tare_model::Missing;
-    use tare_model::comparison::Change;
+    use tare_model::comparison::{Change, Verdict};
     use tare_model::outcome::Better;
     use tare_model::tool_comparison::Unpaired;
     use tare_model::warning::Warning;

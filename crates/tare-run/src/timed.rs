@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tare_machine::Root;
 use tare_machine::journal::RUN_VARIABLE;
+use tare_model::tool::ToolMetrics;
+use tare_model::warning::Warning;
 use tare_sys::process::{self, Confinement, End, Ended, Signal};
 use tare_sys::start::{Begun, Program, Starter};
 use tare_sys::terminal::Terminal;
@@ -120,10 +122,30 @@ impl Run {
         self.started.output()
     }
 
-    /// How much it wrote to its standard output and the last of it, where that is kept apart.
-    pub fn printed(&self) -> Option<(u64, String)> {
-        self.apart.as_deref().map(printed)
+    /// How much it wrote to its standard output, and the results of a benchmark in that or in standard error, where these are kept apart.
+    pub fn results(&self) -> Option<(u64, Option<ToolMetrics>)> {
+        let (count, printed) = self.apart.as_deref().map(printed)?;
+        let errors = self.output();
+        let results = tare_formats::read_printed(&printed)
+            .or_else(|| tare_formats::read_printed(&errors))
+            .or_else(|| tare_formats::read_printed(&format!("{printed}\n{errors}")));
+        Some((count, results.map(|results| with_cut(results, count, printed.len()))))
     }
+}
+
+/// Warns where the beginning of what was printed is not there any more.
+fn with_cut(mut results: ToolMetrics, count: u64, kept: usize) -> ToolMetrics {
+    let cut = count.saturating_sub(kept as u64);
+    if cut > 0 {
+        results.warnings.push(Warning {
+            id: "output-cut".into(),
+            text: format!(
+                "the first {cut} bytes of what the program printed were not kept: their results are missing"
+            ),
+            hint: "have it write a file, and read that with 'tare show FILE'".into(),
+        });
+    }
+    results
 }
 
 /// Where what a program prints is kept.

@@ -48,8 +48,13 @@ pub fn say(line: &str) {
 
 /// Writes a result to standard output; a reader that went away is no failure.
 pub fn print(text: &str) -> std::io::Result<()> {
+    print_bytes(text.as_bytes())
+}
+
+/// The same of what may be no text.
+pub fn print_bytes(content: &[u8]) -> std::io::Result<()> {
     let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(content).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }

@@ -6,12 +6,11 @@ use crate::outcome::tool::{has_launches, medians};
 use std::collections::{BTreeMap, BTreeSet};
 use tare_model::comparison::{Change, Verdict};
 use tare_model::format::SCHEMA;
-use tare_model::outcome::Better;
 use tare_model::tool::{ToolMetric, ToolMetrics};
 use tare_model::tool_comparison::{ToolComparison, ToolEffect, Unpaired};
 use tare_model::warning::Warning;
 use tare_model::{Missing, Reading};
-use tare_stats::{Interval, Jackknife, mean, median, simultaneous_intervals, stdev, verdict};
+use tare_stats::{Interval, Jackknife, mean, median, simultaneous_intervals, stdev};
 
 /// Fewer values without any spread are no proof: tools round what they print.
 const CONSTANT_MIN: usize = 3;
@@ -35,13 +34,8 @@ pub fn compared(before: Named<'_>, after: Named<'_>, margin: f64) -> ToolCompari
                 Err(missing) => Err(missing.clone()),
             };
             let found = effect(one, other, interval, margin);
-            match (spread, found.better) {
-                (Ok(Spread::FromZero), Some(Better::Lower)) => {
-                    ToolEffect { verdict: Verdict::Slower, ..found }
-                }
-                (Ok(Spread::FromZero), Some(Better::Higher)) => {
-                    ToolEffect { verdict: Verdict::Faster, ..found }
-                }
+            match spread {
+                Ok(Spread::FromZero) => ToolEffect { verdict: Verdict::from_zero(found.better), ..found },
                 _ => found,
             }
         })
@@ -174,7 +168,9 @@ fn effect(
     let centre = geometric(&new).zip(geometric(&old)).map_or(0.0, |(new, old)| new - old);
     let typical = |values: &[f64]| geometric(values).map(f64::exp).or_else(|| median(values));
     let better = after.better.or(before.better);
-    let said = interval.as_ref().map_or(Verdict::CannotTell, |interval| said(*interval, margin, better));
+    let said = interval
+        .as_ref()
+        .map_or(Verdict::CannotTell, |interval| Verdict::of_metric(better, *interval, margin));
     let change = interval.map(|interval| Change {
         value: centre.exp_m1(),
         interval: [interval.lo.exp_m1(), interval.hi.exp_m1()],
@@ -189,19 +185,6 @@ fn effect(
         values: [old.len() as u32, new.len() as u32],
         change: change.map_or_else(Reading::Missing, Reading::Measured),
         verdict: said,
-    }
-}
-
-fn said(interval: Interval, margin: f64, better: Option<Better>) -> Verdict {
-    let side = match better {
-        Some(Better::Lower) => tare_stats::Better::Lower,
-        Some(Better::Higher) | None => tare_stats::Better::Higher,
-    };
-    match verdict(interval, margin, side) {
-        tare_stats::Verdict::NoDifference => Verdict::NoDifference,
-        tare_stats::Verdict::Faster if better.is_some() => Verdict::Faster,
-        tare_stats::Verdict::Slower if better.is_some() => Verdict::Slower,
-        _ => Verdict::CannotTell,
     }
 }
 
@@ -255,6 +238,7 @@ fn warnings(pairs: &[(&ToolMetric, &ToolMetric)], before: Named<'_>, after: Name
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tare_model::outcome::Better;
 
     fn metric(name: &str, better: Option<Better>, samples: &[f64]) -> ToolMetric {
         ToolMetric {

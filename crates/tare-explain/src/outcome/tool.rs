@@ -14,9 +14,13 @@ use tare_stats::{median, median_interval};
 
 /// Most things that were not understood of which the text is kept.
 const SKIPPED_MAX: usize = 100;
+/// The warning that intervals are of one process.
+const ONE_LAUNCH: &str = "one-launch";
 
 /// Finds the estimate of every metric, and warns where samples are of one process alone.
 pub fn estimated(mut read: ToolMetrics) -> ToolMetrics {
+    // Of all, where some were chosen since.
+    read.warnings.retain(|warning| warning.id != ONE_LAUNCH);
     for metric in &mut read.metrics {
         metric.estimate = estimate(metric);
     }
@@ -25,7 +29,7 @@ pub fn estimated(mut read: ToolMetrics) -> ToolMetrics {
     if count > 0 {
         let of = read.metrics.len();
         read.warnings.push(Warning {
-            id: "one-launch".into(),
+            id: ONE_LAUNCH.into(),
             text: format!(
                 "{count} of {of} metrics have all their samples from one process: their intervals do not hold what differs from one start \
                  to the next"

@@ -47,7 +47,7 @@ fn write(read: &ToolMetrics) -> Exported {
             put(format!("{} 1{}", named(name), values.collect::<String>()));
         }
     }
-    Exported { text, left_out: without_samples(read) }
+    Exported { content: text.into_bytes(), left_out: without_samples(read) }
 }
 
 /// A key as the format has it: begins in lower case, without blanks or capitals.

@@ -33,5 +33,5 @@ fn write(read: &ToolMetrics) -> Exported {
         let measures = benchmarks.entry(benchmark.clone()).or_insert_with(|| json!({}));
         measures[measure_of(metric)] = measure;
     }
-    Exported { text: json(&Value::Object(benchmarks)), left_out }
+    Exported { content: json(&Value::Object(benchmarks)), left_out }
 }

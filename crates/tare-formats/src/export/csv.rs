@@ -25,7 +25,7 @@ fn write(read: &ToolMetrics) -> Exported {
             writeln!(text, "{head},{better},{launch},{worker},{at_s},{value}").ok();
         }
     }
-    Exported { text, left_out: without_samples(read) }
+    Exported { content: text.into_bytes(), left_out: without_samples(read) }
 }
 
 fn quoted(field: &str) -> String {

@@ -12,11 +12,11 @@ pub struct Export {
     pub(crate) write: fn(&ToolMetrics) -> Exported,
 }
 
-/// A text, and what of the results it could not hold.
+/// A file's content, and what of the results it could not hold.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Exported {
-    /// The text, with a line's end.
-    pub text: String,
+    /// A text with a line's end, or bytes.
+    pub content: Vec<u8>,
     /// Metrics that are not in it, with the reason.
     pub left_out: Vec<(String, &'static str)>,
 }
@@ -43,9 +43,9 @@ pub(super) fn without_samples(read: &ToolMetrics) -> Vec<(String, &'static str)>
 }
 
 /// JSON with a line's end.
-pub(super) fn json(value: &serde_json::Value) -> String {
+pub(super) fn json(value: &serde_json::Value) -> Vec<u8> {
     // Keys are strings and numbers finite, so that nothing can fail.
-    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+    (serde_json::to_string_pretty(value).unwrap_or_default() + "\n").into_bytes()
 }
 
 /// A number as short as it can be written, without what a change of units leaves in its last digits.

@@ -26,7 +26,7 @@ fn write(read: &ToolMetrics, side: Better) -> Exported {
             Err(why) => left_out.push((full_name(metric), why)),
         }
     }
-    Exported { text: json(&Value::Array(entries)), left_out }
+    Exported { content: json(&Value::Array(entries)), left_out }
 }
 
 fn entry(metric: &ToolMetric, side: Better) -> Result<Value, &'static str> {

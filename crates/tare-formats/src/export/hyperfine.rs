@@ -21,7 +21,7 @@ fn write(read: &ToolMetrics) -> Exported {
             false => left_out.push((full_name(metric), "it is no time")),
         }
     }
-    Exported { text: json(&json!({"results": results})), left_out }
+    Exported { content: json(&json!({"results": results})), left_out }
 }
 
 fn result(metric: &ToolMetric, read: &ToolMetrics) -> Value {

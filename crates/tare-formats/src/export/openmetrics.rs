@@ -37,7 +37,7 @@ fn write(read: &ToolMetrics) -> Exported {
         };
         text += &format!("# TYPE tare_{family} gauge\n# HELP tare_{family} {help}\n{lines}");
     }
-    Exported { text: text + "# EOF\n", left_out }
+    Exported { content: (text + "# EOF\n").into_bytes(), left_out }
 }
 
 fn labels(metric: &ToolMetric, format: &str) -> String {

@@ -139,5 +139,6 @@ pub(super) fn arm(own_ns: u64, before: &Page, after: Page, lost: Lost) -> Arm {
         figures: Figure::of_servers().filter(known).filter_map(above_zero).collect::<BTreeMap<_, _>>(),
         windows_s: Vec::new(),
         alone_s: None,
+        benchmarks: Vec::new(),
     }
 }

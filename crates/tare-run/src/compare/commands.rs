@@ -3,18 +3,22 @@
 
 use super::interference::HostWatch;
 use super::launch::{arms, name, order};
+use super::printed::Printed;
 use super::request::Compared;
 use super::steps::{Step, check_count, check_file, empty, go_on, in_session};
 use crate::error::LabError;
 use crate::plan;
 use crate::process::Output;
-use crate::progress::Progress;
+use crate::progress::{Event, Progress};
 use crate::running::{Running, Session};
 use crate::subjects::program::{find_program, words_of};
 use crate::timed::{Input, Runner, Timed};
-use std::collections::BTreeMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
+use tare_formats::{Choice, NoMatch};
 use tare_model::comparison::{Arm, Comparison, Figure, Launch, Program};
+use tare_model::tool::ToolMetrics;
 use tare_sys::process::Confinement;
 use tare_sys::time::monotonic_ns;
 
@@ -30,7 +34,7 @@ pub struct CommandsRequest {
     pub commands: Vec<String>,
     /// How long it may take.
     pub budget: Duration,
-    /// How narrow the intervals of both times must be to end before that, as a share.
+    /// How narrow the intervals of both times, and of all metrics that are printed, must be to end before that, as a share.
     pub precision: f64,
     /// Differences up to this share do not matter.
     pub margin: f64,
@@ -40,6 +44,10 @@ pub struct CommandsRequest {
     pub window: Duration,
     /// CPUs to hold the commands on; `None`: wherever they want to be.
     pub sut_cpus: Option<Vec<u32>>,
+    /// Which of the results are compared that they print.
+    pub choice: Choice,
+    /// Whether there is nothing to do where they print none.
+    pub needs_results: bool,
 }
 
 /// Compares commands; see [`super::compare`] for what is kept.
@@ -65,16 +73,19 @@ fn carry_out(
     check_file(running)?;
     plan::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &running.facts)?;
     let seed = request.seed.unwrap_or_else(monotonic_ns);
-    let bench = Bench { request, words, seed, runner: Runner::new()? };
+    let bench = Bench {
+        request,
+        words,
+        seed,
+        runner: Runner::new()?,
+        are_read: Cell::new(true),
+        warned: RefCell::default(),
+    };
     running
         .journal
         .will_start(&request.commands.join("; "))
         .map_err(|error| LabError::State(error.to_string()))?;
-    // What they read is in the caches then, and one that fails does so at once.
-    running.live("warm-up", None);
-    for (arm, program) in arms(bench.words.len()).into_iter().enumerate() {
-        bench.run(program, arm, running)?;
-    }
+    bench.warm_up(running)?;
     let program = |(command, name): (&String, char)| Program {
         name: name.to_string(),
         command: command.clone(),
@@ -100,18 +111,37 @@ struct Bench<'a> {
     words: Vec<Vec<String>>,
     seed: u64,
     runner: Runner,
+    /// Whether what they print is read; if nobody prints results it goes nowhere.
+    are_read: Cell<bool>,
+    /// What was said of how a tool's results are to be read.
+    warned: RefCell<BTreeSet<String>>,
+}
+
+/// A run that is over.
+struct Ran {
+    wall_ns: u64,
+    cpu_ns: u64,
+    results: Option<ToolMetrics>,
 }
 
 /// The runs of an arm.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 struct Runs {
     count: u64,
     wall_ns: u64,
     cpu_ns: u64,
+    printed: Printed,
 }
 
 impl Runs {
-    fn arm(&self) -> Arm {
+    fn add(&mut self, ran: Ran) {
+        self.count += 1;
+        self.wall_ns += ran.wall_ns;
+        self.cpu_ns += ran.cpu_ns;
+        self.printed.add(ran.results);
+    }
+
+    fn arm(self) -> Arm {
         let of_one = |ns: u64| ns as f64 / 1e9 / self.count.max(1) as f64;
         let figures = [(Figure::Time, of_one(self.wall_ns)), (Figure::CpuTime, of_one(self.cpu_ns))];
         Arm {
@@ -126,11 +156,33 @@ impl Runs {
             figures: BTreeMap::from_iter(figures.into_iter().filter(|(_, value)| *value > 0.0)),
             windows_s: Vec::new(),
             alone_s: None,
+            benchmarks: self.printed.values(self.count),
         }
     }
 }
 
 impl Bench<'_> {
+    /// What they read is in the caches then, one that fails does so at once, and it is known whether they print results.
+    fn warm_up(&self, running: &mut Running<'_>) -> Result<(), LabError> {
+        running.live("warm-up", None);
+        let mut prints = false;
+        for (arm, program) in arms(self.words.len()).into_iter().enumerate() {
+            let Some(mut results) = self.run(program, arm, running)?.results else { continue };
+            prints = true;
+            let of = name(program, arm, &self.request.commands[program]);
+            let none = |none: NoMatch| LabError::usage(format!("{of}: {}", none.why), none.hint);
+            self.request.choice.keep(&mut results).map_err(none)?;
+        }
+        self.are_read.set(prints);
+        if !prints && self.request.needs_results {
+            return Err(LabError::usage(
+                "the commands print no results of a benchmark",
+                "leave out --benchmark, --metric and --fail-if-worse; 'tare help formats' lists the tools whose results are read",
+            ));
+        }
+        Ok(())
+    }
+
     fn launch(
         &self,
         seq: usize,
@@ -141,7 +193,7 @@ impl Bench<'_> {
         let begin_s = since.elapsed().as_secs_f64();
         running.live(phase, None);
         let arms = arms(self.words.len());
-        let mut runs = vec![Runs::default(); arms.len()];
+        let mut runs: Vec<Runs> = arms.iter().map(|_| Runs::default()).collect();
         let all: Vec<u32> = running.facts.cpus.iter().map(|cpu| cpu.cpu).collect();
         let mut watch_of_host = HostWatch::begin(self.request.sut_cpus.as_deref().unwrap_or(&all));
         watch_of_host.probe();
@@ -150,11 +202,9 @@ impl Bench<'_> {
             let seed = self.seed ^ (seq as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (pair << 48);
             let there = order(arms.len(), seed);
             for &at in there.iter().chain(there.iter().rev()) {
-                let [wall_ns, cpu_ns] = self.run(arms[at], at, running)?;
-                let runs = &mut runs[at];
-                runs.count += 1;
-                runs.wall_ns += wall_ns;
-                runs.cpu_ns += cpu_ns;
+                let mut ran = self.run(arms[at], at, running)?;
+                ran.results = ran.results.and_then(|results| self.chosen(results, running));
+                runs[at].add(ran);
             }
             if begun.elapsed() >= self.request.window {
                 break;
@@ -163,19 +213,30 @@ impl Bench<'_> {
         watch_of_host.probe();
         let interference = watch_of_host.until_now();
         let took_s = since.elapsed().as_secs_f64() - begin_s;
-        let arms = runs.iter().map(Runs::arm).collect();
+        let arms = runs.into_iter().map(Runs::arm).collect();
         Ok(Launch { begin_s, took_s, arms, interference, disturbed: Vec::new(), warm_up: None })
     }
 
-    /// One run: nanoseconds from its start to its end, and of CPU.
-    fn run(&self, program: usize, arm: usize, running: &mut Running<'_>) -> Result<[u64; 2], LabError> {
+    /// Those that are chosen; what is to be known of them is said once.
+    fn chosen(&self, mut results: ToolMetrics, running: &mut Running<'_>) -> Option<ToolMetrics> {
+        for warning in &results.warnings {
+            if self.warned.borrow_mut().insert(warning.id.clone()) {
+                let text = format!("what the commands print: {} (hint: {})", warning.text, warning.hint);
+                running.progress.show(Event::Notice(text));
+            }
+        }
+        self.request.choice.keep(&mut results).is_ok().then_some(results)
+    }
+
+    /// One run, with all of its results.
+    fn run(&self, program: usize, arm: usize, running: &mut Running<'_>) -> Result<Ran, LabError> {
         running.check_interrupt()?;
         let cpus = self.request.sut_cpus.clone().unwrap_or_default();
         let timed = Timed {
             words: &self.words[program],
             environment: &[],
             confinement: Confinement { cpus, cgroup_procs: Vec::new() },
-            output: Output::KeepErrors,
+            output: if self.are_read.get() { Output::KeepApart } else { Output::KeepErrors },
             input: &Input::Nothing,
             pty: false,
             time_limit: None,
@@ -189,6 +250,9 @@ impl Bench<'_> {
             let how = run.exit_description();
             return Err(failed(format!("failed: {how}"), run.output()));
         }
-        Ok([run.wall_ns, run.ended.user_ns.saturating_add(run.ended.system_ns)])
+        let results = run.results().and_then(|(_, results)| results);
+        let results = results.filter(|results| !results.metrics.is_empty());
+        let cpu_ns = run.ended.user_ns.saturating_add(run.ended.system_ns);
+        Ok(Ran { wall_ns: run.wall_ns, cpu_ns, results })
     }
 }

@@ -1,5 +1,7 @@
 //! From launches to what the programs differ by. Pure: a kept comparison can be judged again.
 
+use super::benchmarks;
+use super::change::change;
 use super::interference::disturbances;
 use super::parts::parts;
 use super::{alone, warmth};
@@ -10,9 +12,7 @@ use tare_model::comparison::{
 };
 use tare_model::figure::{Figure, Source};
 use tare_model::outcome::Warning;
-use tare_stats::{
-    Analysis, Interval, LAUNCHES_MIN, Sequence, adjusted, contrasts, level_of_each, median, widened,
-};
+use tare_stats::{LAUNCHES_MIN, Sequence, adjusted, contrasts, level_of_each, median, widened};
 
 /// The last ones tell how long one takes.
 pub(super) const PACE_OF: usize = 2;
@@ -37,6 +37,7 @@ pub fn judge(comparison: &mut Comparison) {
     mark(&mut comparison.launches);
     let values = gather(comparison);
     comparison.effects = effects(comparison, &values);
+    comparison.benchmarks = benchmarks::effects(comparison, |count| sequence(comparison, count));
     comparison.not_known = not_known(comparison, &values);
     // Three more of each program than the figures (busy, user, kernel), whose own intervals stay as they are.
     let more = 3 * comparison.programs.len().saturating_sub(1);
@@ -51,8 +52,9 @@ fn ended(comparison: &Comparison) -> Option<Ended> {
     let enough = |effect: &Effect| {
         effect.change.is_some_and(|change| half_ln(change).is_some_and(|half| half <= comparison.precision))
     };
+    let are_metrics = benchmarks::are_precise(&comparison.benchmarks, comparison.precision);
     let mut deciding = comparison.effects.iter().filter(|effect| effect.figure.describe().is_firm).peekable();
-    if deciding.peek().is_some() && deciding.all(enough) {
+    if are_metrics && deciding.peek().is_some() && deciding.all(enough) {
         return Some(Ended::Precise);
     }
     // A launch that would end after the budget is not begun.
@@ -248,12 +250,6 @@ fn covariates(launches: &[Launch]) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// From logarithms to relative changes.
-fn change(analysis: &Analysis, interval: Interval) -> Option<Change> {
-    let Interval { lo, hi } = interval.map(f64::exp_m1)?;
-    Some(Change { value: analysis.mean.value.exp_m1(), interval: [lo, hi] })
-}
-
 /// Marks what disturbed each launch.
 fn mark(launches: &mut [Launch]) {
     let speeds: Vec<Option<f64>> = launches.iter().map(speed_ln).collect();
@@ -357,6 +353,7 @@ fn warnings(comparison: &Comparison) -> Vec<Warning> {
     warnings.extend(unlike_quotas(comparison));
     warnings.extend(warmth::warnings(comparison));
     warnings.extend(alone::warnings(comparison));
+    warnings.extend(benchmarks::warning(comparison));
     let disturbed = comparison.launches.iter().filter(|launch| !launch.disturbed.is_empty()).count();
     if disturbed as f64 > DISTURBED_MAX * launches as f64 {
         let text = format!(

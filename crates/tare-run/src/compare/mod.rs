@@ -7,7 +7,9 @@
 //! all of them after each. [`warmth`] finds when servers are warm, [`alone`] whether taking turns changes what they cost, [`length`] finds how long a window is best, [`pace`] a turn, [`interference`] finds what disturbed one. [`commands`] runs commands interleaved instead.
 
 mod alone;
+mod benchmarks;
 mod breaks;
+mod change;
 mod commands;
 mod cost;
 pub(crate) mod interference;
@@ -16,6 +18,7 @@ mod launch;
 mod length;
 mod pace;
 mod parts;
+mod printed;
 mod request;
 mod servers;
 mod slices;

@@ -240,6 +240,7 @@ mod tests {
             figures: Default::default(),
             windows_s: Vec::new(),
             alone_s: None,
+            benchmarks: Vec::new(),
         }
     }
 

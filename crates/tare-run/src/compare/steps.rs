@@ -87,6 +87,7 @@ pub(super) fn empty(programs: Vec<Program>, seed: u64) -> Comparison {
         parts: Vec::new(),
         not_known: Vec::new(),
         interleaving: Vec::new(),
+        benchmarks: Vec::new(),
         warnings: Vec::new(),
     }
 }

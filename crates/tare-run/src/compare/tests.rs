@@ -51,6 +51,7 @@ fn arm(cost_s: f64, errors: u64) -> Arm {
         figures: BTreeMap::from(figures),
         windows_s: Vec::new(),
         alone_s: None,
+        benchmarks: Vec::new(),
     }
 }
 
@@ -83,6 +84,7 @@ fn comparison(launches: usize, costlier: f64, noise: &mut Noise) -> Comparison {
         effects: Vec::new(),
         not_known: Vec::new(),
         interleaving: Vec::new(),
+        benchmarks: Vec::new(),
         warnings: Vec::new(),
         parts: Vec::new(),
     }

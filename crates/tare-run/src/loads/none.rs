@@ -16,7 +16,6 @@ use std::time::Duration;
 use tare_model::observation::Observation;
 use tare_model::tool::ToolMetrics;
 use tare_model::trial::{CommandSample, WarmUp};
-use tare_model::warning::Warning;
 use tare_observe::Observers;
 use tare_sys::process::{self, Confinement, End, Ended, Signal};
 
@@ -111,12 +110,8 @@ impl Alone<'_> {
     /// The results that a run printed, and whether its time is that of one whose output nobody reads: it differs from that of one
     /// whose output goes nowhere (grep then ends at its first match).
     fn results(&self, run: &Run) -> (Option<Box<ToolMetrics>>, bool) {
-        let Some((count, printed)) = run.printed() else { return (None, true) };
-        let errors = run.output();
-        let both = format!("{printed}\n{errors}");
-        let results =
-            [&printed, &errors, &both].into_iter().find_map(|text| tare_formats::read_printed(text));
-        let results = results.map(|results| Box::new(with_cut(results, count, printed.len())));
+        let Some((count, results)) = run.results() else { return (None, true) };
+        let results = results.map(Box::new);
         match (&results, self.prints.get()) {
             (Some(_), _) => self.prints.set(Prints::Results),
             (None, Prints::Unknown) => self.prints.set(Prints::Other),
@@ -167,21 +162,6 @@ impl Alone<'_> {
         let counted = Counted::Run(CommandSample { results, ..sample(self.index, run.wall_ns, &run.ended) });
         Ok((Driven { level: 0, counted, observation }, counts))
     }
-}
-
-/// Warns where the beginning of what was printed is not there any more.
-fn with_cut(mut results: ToolMetrics, count: u64, kept: usize) -> ToolMetrics {
-    let cut = count.saturating_sub(kept as u64);
-    if cut > 0 {
-        results.warnings.push(Warning {
-            id: "output-cut".into(),
-            text: format!(
-                "the first {cut} bytes of what the program printed were not kept: their results are missing"
-            ),
-            hint: "have it write a file, and read that with 'tare show FILE'".into(),
-        });
-    }
-    results
 }
 
 fn auxiliary(option: &str, command: &Option<String>, running: &mut Running<'_>) -> Result<(), LabError> {

@@ -1,5 +1,6 @@
 //! `tare compare`.
 
+use super::choice::ChoiceArgs;
 use super::output::OutputArgs;
 use super::traffic::TrafficArgs;
 use super::values::{self, CpuList};
@@ -14,6 +15,7 @@ use tare_model::condition::Condition;
 #[command(after_help = "Examples:
   tare compare --sut './old --port {port}' --sut './new --port {port}' /plaintext
   tare compare --command 'gzip -k -c FILE' --command 'zstd -c FILE'
+  tare compare --command './old.test -test.bench=.' --command './new.test -test.bench=.'
   tare compare base.tare new.tare                    records of tare run, as far as they show
   tare compare old.txt new.txt --fail-if-worse 5%    results of 'go test -bench', hyperfine, JMH, …
   tare compare --sut './server --port {port}' /json /fast-json    two pages of one program
@@ -35,7 +37,8 @@ pub struct CompareArgs {
     pub suts: Vec<String>,
     /// Run this command again and again instead of asking a server.
     ///
-    /// Without a shell; the first is what others are held against.
+    /// Without a shell; the first is what others are held against. Results of a benchmark that they print ('tare help formats') are
+    /// compared, too, metric by metric.
     #[arg(long = "command", value_name = "COMMAND", help_heading = "Commands", conflicts_with_all = ["suts", "urls", "load_cpus", "start_timeout", "warmup", "cold"])]
     #[arg(conflicts_with_all = super::traffic::ALL)]
     pub commands: Vec<String>,
@@ -58,6 +61,8 @@ pub struct CompareArgs {
     #[command(flatten)]
     pub traffic: TrafficArgs,
 
+    #[command(flatten)]
+    pub chosen: ChoiceArgs,
     #[command(flatten)]
     pub exports: OutputArgs,
     /// Keep the result, with every launch, as JSON in this file.
@@ -95,7 +100,8 @@ pub struct DesignArgs {
     pub budget: Duration,
     /// End as soon as the intervals are as narrow: ± this.
     ///
-    /// Those of throughput and of the CPU time of a request; of commands those of both times.
+    /// Those of throughput and of the CPU time of a request; of commands those of both times, and of all metrics that they print as the
+    /// results of a benchmark.
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = values::percent)]
     pub precision: f64,
     /// Differences up to this do not matter.
@@ -109,10 +115,11 @@ pub struct DesignArgs {
     /// p99, p99.9 (where every launch has 10,000 answers of each server); of commands: time, cpu_time.
     #[arg(long, value_name = "CONDITION", value_parser = condition)]
     pub fail_if: Vec<Condition>,
-    /// Of files of results: exit code 1 where one is worse by more.
+    /// Of benchmarks' results: exit code 1 where one is worse by more.
     ///
-    /// One metric or several. Proven means that its whole interval is beyond it; the intervals of all metrics hold together. Of a rate, 100 %
-    /// worse is half of it. Exit code 4 where a metric could not be judged.
+    /// Of two files of results, or of commands that print results; one metric or several. Proven means that its whole interval is beyond
+    /// it; the intervals of all metrics hold together. Of a rate, 100 % worse is half of it. Exit code 4 where a metric could not be
+    /// judged.
     #[arg(long, value_name = "PERCENT", value_parser = values::worse)]
     pub fail_if_worse: Option<f64>,
     /// Counted load in a launch, all together [default: 600ms].

@@ -1,5 +1,6 @@
 //! Arguments of `tare export`.
 
+use super::choice::ChoiceArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -17,6 +18,8 @@ pub struct ExportArgs {
     /// The format to write: 'tare help formats' lists them.
     #[arg(long, value_name = "FORMAT", value_parser = format_names())]
     pub format: String,
+    #[command(flatten)]
+    pub chosen: ChoiceArgs,
     /// The file to write [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -11,20 +11,21 @@ use tare_model::condition::Condition;
 /// `tare gate`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("against").required(true).args(["baseline", "history", "against_build"])))]
-#[command(override_usage = "tare gate [OPTIONS] RECORD --baseline BASE.tare | --history FILE.jsonl
+#[command(override_usage = "tare gate [OPTIONS] RECORD|RESULTS --baseline BASE | --history FILE.jsonl
        tare gate [OPTIONS] --sut NEW --against OLD [URL]
        tare gate [OPTIONS] --command NEW --against OLD")]
 #[command(after_help = "Examples:
   tare gate --sut './new --port {port}' --against './old --port {port}' /plaintext
   tare gate new.tare --history main.jsonl          against the level that the branch has come to
   tare gate new.tare --baseline base.tare          against one run, as of the branch's base
+  tare gate new.txt --baseline old.txt             results of 'go test -bench', JMH, hyperfine, …
   tare gate --command './new.test' --against './old.test'
   tare gate new.tare --baseline base.tare --fail-if 'net < -2%' --fail-if 'p99 > 10%'
   tare gate new.tare --history main.jsonl --keep --label \"$(git rev-parse --short HEAD)\"
   tare gate new.tare --history main.jsonl --json | jq '.change_points'
   tare run -o new.tare --sut './server --port 8080' http://127.0.0.1:8080/   makes new.tare")]
 pub struct GateArgs {
-    /// The record to judge; with --sut a path, as /plaintext.
+    /// The record or results to judge; with --sut a path, as /plaintext.
     ///
     /// With --sut it is what to ask for: a path, or http://127.0.0.1:{port}/path [default: /].
     #[arg(value_name = "RECORD|URL", required_unless_present_any = ["sut", "command"], conflicts_with = "command")]
@@ -41,6 +42,8 @@ pub struct GateArgs {
     )]
     pub sut: Option<String>,
     /// Run the new build of a command like this (without a shell).
+    ///
+    /// It is judged by its times. 'tare compare --command' also judges the results of a benchmark that it prints.
     #[arg(long, value_name = "COMMAND", requires = "against_build", help_heading = "Both builds")]
     pub command: Option<String>,
     /// The same for the old build.
@@ -51,8 +54,8 @@ pub struct GateArgs {
     /// Measure for no longer than this [default: 60s].
     #[arg(long, value_name = "TIME", requires = "against_build", value_parser = values::positive_duration, help_heading = "Both builds")]
     pub budget: Option<Duration>,
-    /// Hold it against this record.
-    #[arg(long, value_name = "BASE.tare", help_heading = "Records")]
+    /// Hold it against this record, or file of results.
+    #[arg(long, value_name = "BASE", help_heading = "Records")]
     pub baseline: Option<PathBuf>,
     /// Hold it against the runs in this file, one a line.
     ///
@@ -75,6 +78,11 @@ pub struct GateArgs {
     /// time > 5%].
     #[arg(long, value_name = "CONDITION", value_parser = condition, help_heading = "What fails it")]
     pub fail_if: Vec<Condition>,
+    /// Of results: exit code 1 where one is worse by more [default: 5%].
+    ///
+    /// One metric or several, each with its whole interval; exit code 4 where a metric could not be judged.
+    #[arg(long, value_name = "PERCENT", conflicts_with = "fail_if", value_parser = values::worse, help_heading = "What fails it")]
+    pub fail_if_worse: Option<f64>,
     /// Exit code 4 where a condition could not have been shown.
     ///
     /// Where it asks for a smaller change than would have been found.

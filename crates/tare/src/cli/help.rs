@@ -149,7 +149,7 @@ const SCREENS: &[Screen] = &[
     },
     Screen {
         command: "show",
-        options: &["meter_regex", "json", "html"],
+        options: &["benchmark", "metric", "meter_regex", "json", "html"],
         topics: &["result", "records", "formats", "output"],
     },
     Screen { command: "export", options: &["format", "output"], topics: &["formats", "records"] },

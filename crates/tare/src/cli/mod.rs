@@ -1,6 +1,7 @@
 //! The arguments. Parsing only validates what can be judged from the text alone; nothing happens here.
 
 pub mod calibrate;
+pub mod choice;
 pub mod compare;
 pub mod doctor;
 pub mod explain;
@@ -20,6 +21,7 @@ pub mod tune;
 pub mod values;
 pub mod why;
 
+use choice::ChoiceArgs;
 use clap::{Args, Parser, Subcommand};
 use output::OutputArgs;
 use std::path::PathBuf;
@@ -98,11 +100,11 @@ pub enum Command {
     /// Launches go on until the intervals of throughput and of the CPU time of a request are as narrow as --precision asks, or the budget
     /// is used up. Intervals hold for all figures together in 95 of 100 comparisons, whenever one ends.
     ///
-    /// Commands (--command) are run interleaved instead, the first as two, and compared by time and CPU time. Of records of 'tare run'
-    /// each is held against the first, as far as they show.
+    /// Commands (--command) are run interleaved instead, the first as two, and compared by time, CPU time and the
+    /// results of a benchmark that they print. Of records of 'tare run' each is held against the first, as far as they show.
     ///
-    /// Exit codes: 0 done, whatever differs; 1 a --fail-if was proven; 3 a server failed; 4 what was answered were errors, or a --fail-if
-    /// could not be judged.
+    /// Exit codes: 0 done, whatever differs; 1 a --fail-if or --fail-if-worse was proven; 3 a server failed; 4 what was answered were
+    /// errors, or a --fail-if could not be judged.
     Compare(Box<compare::CompareArgs>),
     /// Tell whether a branch is worse than it was: for CI.
     ///
@@ -119,6 +121,8 @@ pub enum Command {
     /// be compared. Throughput and latencies are compared on machines of one kind only.
     ///
     /// The first line says how large a loss must be to be found. Where that is more than a condition asks for, there is a warning.
+    ///
+    /// Of two files of results of another tool every metric is judged (--fail-if-worse).
     ///
     /// Exit codes: 0 nothing was proven, or the history is too short yet; 1 a condition was proven; 2 a file cannot be read, or holds
     /// something else; 3 a build failed; 4 a result is not valid, a condition could not be judged, or, with --strict, could not have
@@ -155,13 +159,15 @@ pub enum Command {
     /// The intervals hold all together: one that has 0 in it may be chance, one that has not is a change. They know what trials differ by,
     /// not what runs do: for a small difference, measure A and B again one after the other, or with 'tare compare'.
     ///
+    /// Of results of another tool it says what differs, and not why.
+    ///
     /// Exit codes: 0 when there is an account, however small the difference; 2 when a file cannot be read or the two cannot be compared.
     Why(why::WhyArgs),
     /// List the causes, or print what is known about one.
     ///
     /// Causes are what 'tare run' names as the bottleneck or as a finding: what can hold a figure where it is.
     Explain(explain::ExplainArgs),
-    /// Write a record as one self-contained HTML page.
+    /// Write a record, or another tool's results, as one HTML page.
     Report(ReportArgs),
     /// Write a result in the format of another tool.
     ///
@@ -283,6 +289,7 @@ pub enum Command {
   tare show                   the newest run that was made without -o
   tare show last.tare
   tare show bench.txt         what 'go test -bench' printed
+  tare show bench.txt --benchmark Sort --metric ns/op
   tare show last.tare --json | jq '.verdict'
   hyperfine --export-json - 'sleep 0.1' | tare show -")]
 pub struct ShowArgs {
@@ -297,6 +304,8 @@ pub struct ShowArgs {
     #[arg(long, value_name = "PATTERN", requires = "file")]
     pub meter_regex: Option<String>,
     #[command(flatten)]
+    pub chosen: ChoiceArgs,
+    #[command(flatten)]
     pub output: OutputArgs,
 }
 
@@ -306,7 +315,9 @@ pub struct ShowArgs {
   tare report last.tare       writes last.html
   tare report last.tare -o page.html")]
 pub struct ReportArgs {
-    /// The record; without it, the newest one made without -o.
+    /// The record, or another tool's results [default: the newest record].
+    ///
+    /// [default: the newest record that was made without -o]. `-` is standard input, for results of another tool.
     pub file: Option<PathBuf>,
     /// The page to write [default: the record's name.html].
     ///

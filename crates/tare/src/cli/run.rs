@@ -1,5 +1,6 @@
 //! The arguments of `tare run`.
 
+use super::choice::ChoiceArgs;
 use super::output::OutputArgs;
 use super::traffic::{self, TrafficArgs};
 use super::values::{self, CpuList};
@@ -140,7 +141,7 @@ pub struct GeneratorArgs {
     /// Try layouts of the generator first, and take the best.
     ///
     /// One thread, or one for each CPU; on the CPUs that tare would choose, all but the server's, or all: at most 8 in short trials one after
-    /// the other. The one with the most headroom is taken; some 5 s more.
+    /// the other. Of those with the highest rate the one whose generator has the most CPU time left is taken; some 5 s more.
     #[arg(long, conflicts_with_all = ["command", "load", "load_pid", "load_cpus", "threads"])]
     pub find_layout: bool,
 }
@@ -280,4 +281,6 @@ pub struct ProgramArgs {
     /// Step of --parameter-scan.
     #[arg(short = 'D', long, value_name = "STEP", requires = "parameter_scan", default_value = "1")]
     pub parameter_step_size: String,
+    #[command(flatten)]
+    pub chosen: ChoiceArgs,
 }

@@ -1,5 +1,6 @@
 //! `tare steady`.
 
+use super::choice::ChoiceArgs;
 use super::output::OutputArgs;
 use clap::Args;
 use std::path::PathBuf;
@@ -10,7 +11,8 @@ use std::path::PathBuf;
   tare steady times.txt                  one series: a number a line
   tare steady --json forks.jsonl.gz      several: JSON lines with \"seconds\": [...]
   some-benchmark | tare steady -         from standard input
-  tare steady jmh.json                   results of another tool")]
+  tare steady jmh.json                   results of another tool
+  tare steady jmh.json --benchmark Sort --metric time")]
 pub struct SteadyArgs {
     /// The series; `-` is standard input.
     ///
@@ -18,6 +20,8 @@ pub struct SteadyArgs {
     /// zero: times, rates, sizes. Blank lines and lines that begin with # are left out. Of another tool's results ('tare help formats') each
     /// launch of each metric is a series.
     pub file: PathBuf,
+    #[command(flatten)]
+    pub chosen: ChoiceArgs,
     #[command(flatten)]
     pub exports: OutputArgs,
 }

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub struct WhyArgs {
     /// The run to explain, or to compare with [default: newest].
     ///
-    /// Without it: the newest one made without -o.
+    /// Without it: the newest one made without -o. Of another tool's results ('tare help formats') what differs is shown.
     pub a: Option<PathBuf>,
     /// The run to compare.
     pub b: Option<PathBuf>,

@@ -1,5 +1,6 @@
 //! `tare compare`: from arguments to launches to what differs.
 
+use super::worse;
 use crate::cli::compare::CompareArgs;
 use crate::failure::{Ended, Failure, NOT_VALID};
 use crate::{progress, terminal};
@@ -29,6 +30,11 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
     super::check_output(&args.exports)?;
     if args.are_results() {
         return super::compare_results::compare_results(args, style);
+    }
+    if args.chosen.is_given() && args.commands.is_empty() {
+        return Err(Failure::usage(anyhow!(
+            "--benchmark and --metric choose among the results of benchmarks (hint: give two files of results, or two --command)"
+        )));
     }
     if args.are_records() {
         return super::compare_records::compare_records(args, style);
@@ -67,7 +73,8 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
             code = ExitCode::from(PROVEN);
         }
     }
-    Ok(code)
+    let worse = args.design.fail_if_worse.map(|bound| worse::of_commands(&comparison, bound));
+    Ok(worse.filter(|worse| code == ExitCode::SUCCESS || *worse == ExitCode::from(PROVEN)).unwrap_or(code))
 }
 
 /// Measures what the arguments ask for, launch by launch.
@@ -102,9 +109,9 @@ pub(super) fn check_conditions(args: &CompareArgs) -> anyhow::Result<()> {
             "--fail-if is for figures that tare measures (hint: --fail-if-worse 5% is for the metrics of other tools)"
         ));
     }
-    if !args.are_results() && args.design.fail_if_worse.is_some() {
+    if !args.are_results() && args.commands.is_empty() && args.design.fail_if_worse.is_some() {
         return Err(anyhow!(
-            "--fail-if-worse is for two files of results of another tool (hint: --fail-if 'throughput < -5%')"
+            "--fail-if-worse is for the results of benchmarks (hint: --fail-if 'throughput < -5%')"
         ));
     }
     if args.are_records() && args.start_timeout.is_some() {
@@ -147,6 +154,8 @@ fn of_commands(args: &CompareArgs) -> CommandsRequest {
         seed: design.seed,
         window: design.window.unwrap_or(COMMANDS_WINDOW),
         sut_cpus: args.sut_cpus.clone().map(|list| list.0),
+        choice: args.chosen.choice(),
+        needs_results: args.chosen.is_given() || design.fail_if_worse.is_some(),
     }
 }
 

@@ -1,22 +1,36 @@
 //! `tare gate`: is what a branch does now worse than it was?
 
 use super::builds::gate_of_builds;
+use super::compare_results::{emit, held_against};
 use super::judged::{differ, ended, measured};
+use super::{results, worse};
 use crate::cli::gate::GateArgs;
 use crate::failure::{Ended, Failure};
 use anyhow::anyhow;
 use std::path::Path;
 use std::process::ExitCode;
 use tare_explain::gate::{self, Asked};
+use tare_formats::Choice;
 use tare_model::comparison::Figure;
 use tare_model::gate::{Gate, Run};
 use tare_model::outcome::Warning;
 use tare_report::{Style, gate as report};
 use tare_store::history::{History, append};
 
+/// A metric of results may become worse by so much, where nothing else is asked for.
+const WORSE: f64 = 0.05;
+
 /// Judges, prints and keeps.
 pub fn gate(args: &GateArgs, style: Style) -> Ended {
     super::check_output(&args.exports)?;
+    if let Some(new) = args.new.as_deref().filter(|new| args.sut.is_none() && results::is_of_a_tool(new)) {
+        return gate_of_results(args, new, style);
+    }
+    if args.fail_if_worse.is_some() {
+        return Err(Failure::usage(anyhow!(
+            "--fail-if-worse is for files of results (hint: --fail-if 'net < -5%' for records and builds)"
+        )));
+    }
     let given = (!args.fail_if.is_empty()).then(|| args.fail_if.clone());
     let asked = Asked { margin: args.margin, conditions: given };
     let gate = match &args.against {
@@ -28,6 +42,27 @@ pub fn gate(args: &GateArgs, style: Style) -> Ended {
     let json = report::json(&gate).map_err(Failure::underway)?;
     super::emit_report(&shown, &shown, &json, &args.exports, style)?;
     Ok(ended(&gate, args.strict))
+}
+
+/// Results of another tool against those of an earlier run.
+fn gate_of_results(args: &GateArgs, new: &Path, style: Style) -> Ended {
+    let Some(base) = args.baseline.as_deref() else {
+        return Err(Failure::usage(anyhow!(
+            "{} is no record of tare; results of another tool are held against a file (hint: --baseline OLD; a history is of records)",
+            new.display()
+        )));
+    };
+    if args.label.is_some() || args.strict {
+        return Err(Failure::usage(anyhow!("--label and --strict are for records (hint: leave them out)")));
+    }
+    if !args.fail_if.is_empty() {
+        return Err(Failure::usage(anyhow!(
+            "--fail-if names figures that files of results do not have (hint: --fail-if-worse 5% judges every metric)"
+        )));
+    }
+    let compared = held_against(base, new, &Choice::default(), args.margin)?;
+    emit(&compared, &args.exports, style)?;
+    Ok(worse::of_results(&compared, args.fail_if_worse.unwrap_or(WORSE)))
 }
 
 /// A record against another one, or against a history.

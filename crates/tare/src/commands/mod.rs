@@ -27,6 +27,7 @@ pub mod steady;
 mod traffic;
 pub mod tune;
 pub mod why;
+mod worse;
 pub mod zoo;
 
 use crate::cli::output::OutputArgs;
@@ -140,12 +141,17 @@ pub fn interrupt_flag() -> Result<std::sync::Arc<std::sync::atomic::AtomicBool>,
 
 /// Writes a file that the user named; `-` is standard output.
 pub fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    write_bytes(path, text.as_bytes())
+}
+
+/// The same of what may be no text.
+pub fn write_bytes(path: &Path, content: &[u8]) -> Result<(), Failure> {
     if path == Path::new("-") {
-        return terminal::print(text).map_err(Failure::underway);
+        return terminal::print_bytes(content).map_err(Failure::underway);
     }
     let written = match is_pipe(path) {
-        true => open_pipe(path, READ_WITHIN).and_then(|mut pipe| pipe.write_all(text.as_bytes())),
-        false => std::fs::write(path, text),
+        true => open_pipe(path, READ_WITHIN).and_then(|mut pipe| pipe.write_all(content)),
+        false => std::fs::write(path, content),
     };
     written.map_err(|error| unwritable(path, &error))
 }

@@ -1,11 +1,14 @@
 //! Files of results of other tools, where a command takes one.
 
+use crate::cli::choice::ChoiceArgs;
 use crate::failure::Failure;
+use crate::terminal;
 use anyhow::{Context, anyhow};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use tare_formats::Input;
+use tare_formats::{Choice, Input};
+use tare_model::outcome::Outcome;
 use tare_model::tool::ToolMetrics;
 use tare_store::StoreError;
 
@@ -19,8 +22,8 @@ pub fn is_of_a_tool(path: &Path) -> bool {
     path == Path::new("-") || matches!(tare_store::read(path), Err(StoreError::NotARecord { .. }))
 }
 
-/// The results in a file (`-`: standard input), whosever they are.
-pub fn read(path: &Path) -> Result<ToolMetrics, Failure> {
+/// The results in a file (`-`: standard input), whosever they are: those that are chosen.
+pub fn read(path: &Path, choice: &Choice) -> Result<ToolMetrics, Failure> {
     let bytes = bytes(path)?;
     if bytes.starts_with(RECORD) {
         let hint = "hint: name its file, and no results of a tool beside it";
@@ -34,11 +37,11 @@ pub fn read(path: &Path) -> Result<ToolMetrics, Failure> {
             path.display()
         ))
     })?;
-    Ok(tare_explain::tool::estimated(found))
+    chosen(found, choice, path)
 }
 
 /// What a regular expression finds in a file.
-pub fn read_by_regex(path: &Path, pattern: &str) -> Result<ToolMetrics, Failure> {
+pub fn read_by_regex(path: &Path, pattern: &str, choice: &Choice) -> Result<ToolMetrics, Failure> {
     let bytes = bytes(path)?;
     if bytes.starts_with(RECORD) {
         return Err(Failure::usage(anyhow!(
@@ -49,7 +52,29 @@ pub fn read_by_regex(path: &Path, pattern: &str) -> Result<ToolMetrics, Failure>
     let text = tare_formats::text_of(&bytes);
     let found = tare_formats::read_by_regex(pattern, &Input::of_text(&text));
     let found = found.map_err(|error| Failure::usage(anyhow!("--meter-regex: {error}")))?;
+    chosen(found, choice, path)
+}
+
+fn chosen(mut found: ToolMetrics, choice: &Choice, path: &Path) -> Result<ToolMetrics, Failure> {
+    choice.keep(&mut found).map_err(|why| Failure::usage(anyhow!("{}: {why}", path.display())))?;
     Ok(tare_explain::tool::estimated(found))
+}
+
+/// Leaves of an outcome's results those that are chosen. What was measured is shown where none is, and said.
+pub fn choose(outcome: &mut Outcome, args: &ChoiceArgs) {
+    if !args.is_given() {
+        return;
+    }
+    let Some(mut results) = outcome.answers.results.take() else {
+        terminal::say(
+            "tare: --benchmark and --metric choose nothing: no results of a benchmark were printed",
+        );
+        return;
+    };
+    if let Err(why) = args.choice().keep(&mut results) {
+        terminal::say(&format!("tare: all results are shown: {why}"));
+    }
+    outcome.answers.results = Some(tare_explain::tool::estimated(results));
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {

@@ -37,6 +37,11 @@ pub fn run(args: RunArgs, style: Style) -> Ended {
             "no program stands after '--' (hint: name one, or leave '--' out to measure a server)"
         )));
     }
+    if args.command.is_empty() && args.program.chosen.is_given() {
+        return Err(Failure::usage(anyhow!(
+            "--benchmark and --metric choose among the results of a program (hint: put it behind '--', as 'tare run -- go test -bench=.')"
+        )));
+    }
     // Before Ctrl-C only sets a flag: a body that comes from a pipe is waited for.
     let request = match args.command.is_empty() {
         true => Request::Server(Box::new(server_request(&args)?)),
@@ -63,7 +68,8 @@ fn finish(held: Held, args: &RunArgs, style: Style) -> Ended {
     };
     let mut code = ExitCode::SUCCESS;
     if let Some(record) = worth_showing {
-        let outcome = tare_explain::explain(&record);
+        let mut outcome = tare_explain::explain(&record);
+        super::results::choose(&mut outcome, &args.program.chosen);
         super::emit(&record, &outcome, &args.output, style)?;
         if !outcome.verdict.valid {
             code = ExitCode::from(NOT_VALID);

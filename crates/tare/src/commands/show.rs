@@ -11,16 +11,17 @@ use tare_report::{Style, tool};
 /// Explains a record again and prints the result; of another tool's results, what they come to.
 pub fn show(args: &ShowArgs, style: Style) -> Ended {
     if let (Some(path), Some(pattern)) = (&args.file, &args.meter_regex) {
-        return show_results(&results::read_by_regex(path, pattern)?, args, style);
+        return show_results(&results::read_by_regex(path, pattern, &args.chosen.choice())?, args, style);
     }
     if let Some(path) = args.file.as_deref().filter(|path| results::is_of_a_tool(path)) {
-        return show_results(&results::read(path)?, args, style);
+        return show_results(&results::read(path, &args.chosen.choice())?, args, style);
     }
     let (_, record) = super::read_record(args.file.as_deref())?;
     if args.file.is_some() {
         terminal::say(&format!("tare: {}", tare_report::origin(&record)));
     }
-    let outcome = tare_explain::explain(&record);
+    let mut outcome = tare_explain::explain(&record);
+    results::choose(&mut outcome, &args.chosen);
     super::emit(&record, &outcome, &args.output, style)?;
     Ok(if outcome.verdict.valid { ExitCode::SUCCESS } else { ExitCode::from(NOT_VALID) })
 }

@@ -26,10 +26,16 @@ struct Line {
 
 /// Reads, examines and prints.
 pub fn steady(args: &SteadyArgs, style: Style) -> Ended {
+    let unusable =
+        |error: anyhow::Error| Failure::usage(error.context(format!("cannot use {}", args.file.display())));
     let examined = match examine(&args.file) {
+        Ok(_) if args.chosen.is_given() => {
+            return Err(unusable(anyhow!(
+                "it is a series, and no results of a benchmark (hint: leave out --benchmark and --metric)"
+            )));
+        }
         Ok(examined) => examined,
-        Err(error) => of_a_tool(&args.file)
-            .ok_or_else(|| Failure::usage(error.context(format!("cannot use {}", args.file.display()))))?,
+        Err(error) => of_a_tool(args)?.ok_or_else(|| unusable(error))?,
     };
     let shown = report::report(&examined);
     let json = report::json(&examined).map_err(Failure::underway)?;
@@ -81,9 +87,16 @@ fn examine(path: &Path) -> anyhow::Result<Vec<Examined>> {
 }
 
 /// The samples of another tool's results, a series for each launch of each metric that has enough of them.
-fn of_a_tool(path: &Path) -> Option<Vec<Examined>> {
+fn of_a_tool(args: &SteadyArgs) -> Result<Option<Vec<Examined>>, Failure> {
     // Standard input has been read.
-    let read = super::results::read(path).ok().filter(|_| path != Path::new("-"))?;
+    if args.file == Path::new("-") {
+        return Ok(None);
+    }
+    let read = match super::results::read(&args.file, &args.chosen.choice()) {
+        Ok(read) => read,
+        Err(why) if args.chosen.is_given() => return Err(why),
+        Err(_) => return Ok(None),
+    };
     let mut examined = Vec::new();
     for metric in &read.metrics {
         let name = format!("{} {}", metric.benchmark, metric.name);
@@ -99,7 +112,7 @@ fn of_a_tool(path: &Path) -> Option<Vec<Examined>> {
             examined.extend(one.ok().filter(|_| examined.len() < SERIES_MAX));
         }
     }
-    (!examined.is_empty()).then_some(examined)
+    Ok((!examined.is_empty()).then_some(examined))
 }
 
 fn one(name: String, values: &[f64], seconds: bool) -> anyhow::Result<Examined> {

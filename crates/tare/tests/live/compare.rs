@@ -246,6 +246,56 @@ fn commands_differ_by_their_times_and_not_from_themselves() {
     assert!(of("cpu_time") <= of("time") * 1.05, "{result:#}");
 }
 
+/// A fifth slower, beside a metric that never changes: what luck adds is a per cent.
+#[test]
+fn commands_that_print_results_differ_by_their_metrics() {
+    let _alone = alone();
+    let tare = Tare::new();
+    let prints = |ns: u32| {
+        format!(
+            "sh -c \"echo BenchmarkSort-2 100 $(({ns} + $$ % 20)) ns/op; echo BenchmarkSame-2 9 50 ns/op 3 allocs/op\""
+        )
+    };
+    let (old, new) = (prints(1000), prints(1200));
+    let compare = |more: &[&str]| {
+        let asked = [
+            "compare",
+            "-q",
+            "--json",
+            "--budget",
+            "6s",
+            "--window",
+            "100ms",
+            "--command",
+            &old,
+            "--command",
+            &new,
+        ];
+        tare.json(&[&asked[..], more].concat())
+    };
+    let (result, code) = compare(&["--fail-if-worse", "5%"]);
+    assert_eq!(code, 1, "{result:#}");
+    let metrics = result["benchmarks"].as_array().unwrap();
+    let verdicts: Vec<[&str; 3]> = metrics
+        .iter()
+        .map(|metric| ["benchmark", "name", "verdict"].map(|key| metric[key].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        verdicts,
+        [
+            ["BenchmarkSort-2", "ns/op", "slower"],
+            ["BenchmarkSame-2", "ns/op", "no-difference"],
+            ["BenchmarkSame-2", "allocs/op", "no-difference"]
+        ]
+    );
+    let change = number(&metrics[0], "/change/value");
+    assert!((0.15..0.25).contains(&change), "{metrics:#?}");
+    let (result, code) = compare(&["--fail-if-worse", "5%", "--benchmark", "Same"]);
+    assert_eq!((code, result["benchmarks"].as_array().unwrap().len()), (0, 2), "{result:#}");
+    let silent = tare.run(&["compare", "-q", "--command", "true", "--command", "true", "--metric", "x"]);
+    assert!(silent.status.code() == Some(2) && said(&silent).contains("print no results"));
+}
+
 #[test]
 fn a_command_that_fails_is_reported_and_what_does_not_fit_is_refused() {
     let _alone = alone();

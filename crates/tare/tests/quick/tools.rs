@@ -98,6 +98,63 @@ fn what_cannot_be_compared_or_read_says_what_to_do() {
 }
 
 #[test]
+fn some_of_the_results_are_chosen_by_name() {
+    let tare = Tare::new();
+    let [old, new] = two_files(&tare);
+    let (read, _) = tare.json(&["show", "--json", &old, "--metric", "^ns"]);
+    let names: Vec<&str> =
+        read["metrics"].as_array().unwrap().iter().map(|metric| metric["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["ns/op"]);
+    let warned = read["warnings"].as_array().unwrap();
+    assert!(warned.iter().any(|warning| warning["text"].as_str().unwrap().starts_with("1 of 1 metrics")));
+    let (compared, _) =
+        tare.json(&["compare", "--json", &old, &new, "--metric", "B/op", "--benchmark", "Sort"]);
+    assert_eq!(compared["effects"].as_array().unwrap().len(), 1);
+    let exported = tare.run(&["export", "--format", "csv", &old, "--metric", "B/op"]);
+    let text = String::from_utf8(exported.stdout).unwrap();
+    assert!(text.contains("B/op") && !text.contains("ns/op"), "{text}");
+    for (arguments, says) in [
+        (
+            vec!["show", &old, "--benchmark", "Hash"],
+            "no benchmark matches 'Hash' (hint: there are BenchmarkSort",
+        ),
+        (vec!["show", &old, "--metric", "("], "no regular expression"),
+        (vec!["run", "--metric", "x", "http://127.0.0.1:1/"], "put it behind '--'"),
+        (vec!["compare", "--metric", "x", "/a", "/b"], "two files of results"),
+    ] {
+        let output = tare.run(&arguments);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && text.contains(says), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn every_command_on_records_takes_results_too() {
+    let tare = Tare::new();
+    let [old, new] = two_files(&tare);
+    let gate = |arguments: &[&str]| tare.run(&[&["gate"], arguments].concat()).status.code();
+    assert_eq!(gate(&[&new, "--baseline", &old]), Some(1), "20 % slower, 5 % are allowed");
+    assert_eq!(gate(&[&new, "--baseline", &old, "--fail-if-worse", "30%"]), Some(0));
+    assert_eq!(gate(&[&old, "--baseline", &new]), Some(0));
+    let page = tare.state.path().join("page.html").display().to_string();
+    assert!(tare.run(&["report", &new, "-o", &page]).status.success());
+    assert!(std::fs::read_to_string(&page).unwrap().contains("BenchmarkSort"));
+    let why = tare.run(&["why", &old, &new]);
+    let said = String::from_utf8_lossy(&why.stdout).into_owned();
+    assert!(why.status.success() && said.contains("slower"), "{said}");
+    assert!(String::from_utf8_lossy(&why.stderr).contains("and not why"));
+    for (arguments, says) in [
+        (vec!["gate", &new, "--history", "main.jsonl"], "--baseline OLD"),
+        (vec!["gate", &new, "--baseline", &old, "--fail-if", "net < -2%"], "--fail-if-worse"),
+        (vec!["gate", &new, "--baseline", &new], "nothing can differ"),
+    ] {
+        let output = tare.run(&arguments);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && text.contains(says), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
 fn a_pattern_reads_what_nobody_knows() {
     let tare = Tare::new();
     let log = tare.state.path().join("log.txt").display().to_string();
