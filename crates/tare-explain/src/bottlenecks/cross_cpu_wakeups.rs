@@ -41,7 +41,14 @@ fn applies(accounting: &Accounting) -> bool {
     let own = sleeps(pool, Role::Sut).unwrap_or(0.0);
     // Where the server sleeps as often, its own wake-ups are the cost; where it spins, that is.
     let wakes = peer >= PEER_SLEEPS_MIN && own < 0.5 * peer && !spins(accounting);
-    wakes && accounting.effect(TareCause::Cost) >= NOTICE_LN
+    wakes && accounting.effect(TareCause::Cost) >= NOTICE_LN && is_shown(accounting)
+}
+
+/// Whether the trials show that a request cost more: what is noise between them is nobody's wake-ups.
+fn is_shown(accounting: &Accounting) -> bool {
+    let parts = accounting.net_estimate.iter().flat_map(|net| &net.parts);
+    let mut intervals = parts.filter(|(cause, ..)| *cause == TareCause::Cost).map(|(.., interval)| interval);
+    intervals.any(|interval| interval.as_ref().is_some_and(|interval| interval.lo > 0.0))
 }
 
 fn describe(accounting: &Accounting) -> Draft {

@@ -5,7 +5,7 @@
 
 use crate::accounting::Closed;
 use crate::accounting::{Loss, ratio};
-use crate::capacity::fit::FitSample;
+use crate::capacity::fit::{FitSample, WAKEUPS_S};
 use crate::capacity::serial::Serial;
 use std::collections::BTreeMap;
 use tare_model::Missing;
@@ -43,8 +43,11 @@ pub(crate) struct Point {
     pub serial: Serial,
 }
 
-/// More sleepers that are woken for each request than this show in its cost.
+/// More sleepers that are woken for each request than this show in its cost, if they cost more than so much of it.
 const WOKEN_MAX: f64 = 0.15;
+const WOKEN_SHARE_MAX: f64 = 0.15;
+/// From here on a CPU is never idle: what sleeps then hands its work to others of the program, and would at saturation.
+const NEVER_IDLE: f64 = 0.97;
 
 /// A server that a quota held back for more than this finds its caches cold.
 const THROTTLED_LN_MIN: f64 = 0.05;
@@ -131,10 +134,31 @@ impl Point {
     /// Whether the service demand here is that at saturation: busy wherever it was allowed to run, hardly ever asleep.
     pub fn is_saturated(&self) -> bool {
         let waits_itself = self.program_s > 0.1 * self.cost_s;
-        let wakes_few = self.woken.is_none_or(|[idle, busy]| idle + busy < WOKEN_MAX);
         self.fullness() >= 0.9
-            && wakes_few
-            && (waits_itself || self.sleeps.is_none_or(|sleeps| sleeps < 0.05))
+            && self.woken_share() <= WOKEN_SHARE_MAX
+            && (waits_itself || self.own_wakeups().is_none_or(|sleeps| sleeps < 0.05))
+    }
+
+    /// Its own sleeps for each request that leave a CPU idle, and that it is woken from; `None` where switches are not known.
+    pub fn own_wakeups(&self) -> Option<f64> {
+        self.sleeps.map(|sleeps| if self.fullness() >= NEVER_IDLE { 0.0 } else { sleeps })
+    }
+
+    /// Which share of a request's CPU time waking the generator may be, that at saturation need not be woken; 0 where hardly any is.
+    pub fn woken_share(&self) -> f64 {
+        let [_, idle_s, busy_s] = WAKEUPS_S;
+        match self.woken {
+            Some([idle, busy]) if idle + busy >= WOKEN_MAX => {
+                ratio(idle * idle_s + busy * busy_s, self.cost_s)
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// Which share of a request's CPU time all wake-ups may be.
+    pub fn wakeups_share(&self) -> f64 {
+        let [own_s, ..] = WAKEUPS_S;
+        self.woken_share() + ratio(self.own_wakeups().unwrap_or(0.0) * own_s, self.cost_s)
     }
 
     /// The cost as it was, or with the interference taken out.
@@ -146,9 +170,9 @@ impl Point {
     pub fn fit_sample(&self, corrected: bool) -> Option<FitSample> {
         let [woken_idle, woken_busy] = self.woken.unwrap_or_default();
         // With the interference the clock of the window is taken out already.
-        let clock_hz = self.clock_hz.filter(|_| !corrected).unwrap_or(1.0);
-        let cost = self.cost(corrected)? * clock_hz;
-        Some(FitSample { cost, own: self.sleeps?, woken_idle, woken_busy })
+        let per_s = self.clock_hz.filter(|_| !corrected).unwrap_or(1.0);
+        let cost = self.cost(corrected)? * per_s;
+        Some(FitSample { cost, per_s, own: self.own_wakeups()?, woken_idle, woken_busy })
     }
 }
 

@@ -50,13 +50,16 @@ pub(crate) struct Seen {
 impl Seen {
     /// Chooses among the asked level and the saturating one.
     pub fn choose(&self) -> Result<Choice, Missing> {
-        let measured =
-            |from_saturating| Choice { basis: Basis::Measured, from_saturating, ln_slack: [0.0; 2] };
-        if self.saturating.as_ref().is_some_and(Point::is_saturated) {
-            return Ok(measured(true));
+        let measured = |point: &Point, from_saturating| {
+            // What the generator's wake-ups took would be less with one that never sleeps.
+            let ln_slack = [-(1.0 - point.woken_share()).ln(), 0.0];
+            Choice { basis: Basis::Measured, from_saturating, ln_slack }
+        };
+        if let Some(saturating) = self.saturating.as_ref().filter(|point| point.is_saturated()) {
+            return Ok(measured(saturating, true));
         }
         if self.asked.is_saturated() {
-            return Ok(measured(false));
+            return Ok(measured(&self.asked, false));
         }
         let fuller = |point: &&Point| point.fullness() >= self.asked.fullness();
         let from_saturating = self.saturating.as_ref().filter(fuller).is_some();
@@ -69,7 +72,8 @@ impl Seen {
         Ok(match self.fit_share(best, false) {
             Some(share) => Choice { basis: Basis::Fitted, from_saturating, ln_slack: fitted(share) },
             None => {
-                let ln_slack = [-UNKNOWN_SHARE_MIN.ln(), 0.0];
+                let least = (1.0 - best.wakeups_share()).max(UNKNOWN_SHARE_MIN);
+                let ln_slack = [-least.ln(), 0.0];
                 Choice { basis: Basis::UpperBound, from_saturating, ln_slack }
             }
         })

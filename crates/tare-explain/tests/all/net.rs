@@ -212,6 +212,42 @@ fn a_full_server_that_wakes_the_generator_has_a_cost_part() {
     assert!(high / low > 1.4, "{:?}", alone.figures.net);
 }
 
+/// A Go server is full, hands work from thread to thread, and answers so slowly that the generator sleeps after each answer. What a
+/// request costs, 115 to 125 µs, differs by the host: no wake-up costs tens of microseconds.
+#[test]
+fn a_full_server_with_dear_requests_is_at_its_cost_of_saturation() {
+    let full = |cost_us: f64| waking(0.98, cost_us, 0.55, 1.0);
+    for (asked_us, saturating_us) in [(121.0, 115.0), (118.0, 125.0)] {
+        let outcome = explain(&with_saturating(16, &full(asked_us), &full(saturating_us)));
+        parts_are_the_whole(&outcome);
+        let net = net(&outcome);
+        assert!((net.value * saturating_us * 1e-6 - 1.0).abs() < 0.01, "{net:?}");
+        let [low, high] = net.ci95.expect("three trials");
+        assert!(high / low < 1.1, "{net:?}");
+        let warned = outcome.verdict.warnings.iter().any(|warning| warning.id == "cost-not-saturated");
+        assert!(!warned, "{:#?}", outcome.verdict.warnings);
+    }
+}
+
+/// A request seems to cost more than with more connections, by what the trials differ.
+#[test]
+fn what_the_trials_differ_by_is_no_cost_of_wake_ups() {
+    let block = |asked_us: f64, saturating_us: f64| {
+        [
+            waking(0.98, asked_us, 0.001, 1.0),
+            waking(0.98, saturating_us, 0.001, 1.0),
+            waking(0.98, 4.0, 0.001, 0.01),
+        ]
+    };
+    let found = |blocks: &[[Scene; 3]]| {
+        let outcome = explain(&in_blocks(16, blocks));
+        assert!(part(&outcome, TareCause::Cost) > 0.05, "{:?}", outcome.figures.tare);
+        outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::CrossCpuWakeups)
+    };
+    assert!(!found(&[block(260.0, 180.0), block(200.0, 230.0), block(230.0, 190.0), block(190.0, 210.0)]));
+    assert!(found(&[block(230.0, 200.0), block(231.0, 201.0), block(232.0, 199.0), block(229.0, 200.0)]));
+}
+
 #[test]
 fn far_from_saturation_net_is_missing() {
     let outcome = explain(&asked_at(1, &waking(0.2, 28.0, 1.0, 1.0)));
