@@ -5,6 +5,7 @@ use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, number, number_if};
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::signs::concurrency::spins;
+use crate::capacity::fit::WAKEUP_TIMES_MAX;
 use crate::capacity::iron::Point;
 use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
@@ -12,8 +13,6 @@ use tare_model::outcome::{Cause, GrossIs, TareCause};
 
 /// Fewer sleeps of the generator for each request do not show in the server's cost.
 const PEER_SLEEPS_MIN: f64 = 0.3;
-/// Wake-ups may cost so many times as much elsewhere as where that was measured.
-const TIMES_MAX: f64 = 2.0;
 /// A cost part below this is noise between trials.
 const NOTICE_LN: f64 = 0.05;
 
@@ -51,7 +50,7 @@ fn applies(accounting: &Accounting) -> bool {
 /// Whether as many wake-ups may take as much: an event loop that finds more to do each time costs less for each, too.
 fn may_take(accounting: &Accounting, effect_ln: f64) -> bool {
     let share = Point::of(&accounting.asked.pool).map_or(0.0, |point| point.woken_share());
-    1.0 - (-effect_ln).exp() <= TIMES_MAX * share
+    1.0 - (-effect_ln).exp() <= WAKEUP_TIMES_MAX * share
 }
 
 /// Whether the trials show that a request cost more: what is noise between them is nobody's wake-ups.

@@ -81,7 +81,7 @@ fn no_way_out(filled: &[Filled]) -> (String, Vec<Evidence>) {
     let who = |filled: &Filled| filled.by.clone().unwrap_or_else(|| "others".to_owned());
     let said = filled.iter().take(FILLED_SHOWN).map(|one| {
         format!(
-            " They could also use CPU {}, but {} kept it busy ({} of its time).",
+            " CPU {} is open to one of them or both, but {} kept it busy ({} of its time).",
             one.cpu,
             who(one),
             percent(one.share)
@@ -167,7 +167,7 @@ static PAGE: Page = Page {
         "Share of the entitlement in which the generator kept the server off its CPU.",
         "For each shared CPU: the share of it that the server and the generator used.",
         "Pairs of CPUs that are one physical core, one used by each side.",
-        "CPUs that the two could also use and that another program kept busy for 70 % of the time or more, with its name.",
+        "CPUs that the server or the generator may use, and that another program kept busy for 70 % of the time or more, with its name.",
     ],
     looks_the_same: &[
         "`cpu-contended`: the one who ran there is another program.",

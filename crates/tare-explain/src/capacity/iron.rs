@@ -36,6 +36,8 @@ pub(crate) struct Point {
     pub corrected_demand_s: Option<f64>,
     /// The SUT's own sleeps for each request; `None` where switches are not known.
     pub sleeps: Option<f64>,
+    /// Of these, those that left a CPU idle: the others hand work to another thread of the program, and would at saturation.
+    pub own_wakeups: Option<f64>,
     /// Sleepers of the generator for each request, whom the SUT wakes (on loopback the sender runs the receiver's
     /// softirq): on idle CPUs, on busy CPUs. `None` where its switches are not known.
     pub woken: Option<[f64; 2]>,
@@ -43,11 +45,11 @@ pub(crate) struct Point {
     pub serial: Serial,
 }
 
-/// More sleepers that are woken for each request than this show in its cost, if they cost more than so much of it.
-const WOKEN_MAX: f64 = 0.15;
-const WOKEN_SHARE_MAX: f64 = 0.15;
-/// From here on a CPU is never idle: what sleeps then hands its work to others of the program, and would at saturation.
-const NEVER_IDLE: f64 = 0.97;
+/// More own wake-ups for each request, and more sleepers of the generator that are woken, show in its cost.
+const OWN_WAKEUPS_MIN: f64 = 0.05;
+const WOKEN_MIN: f64 = 0.15;
+/// If wake-ups can take no more than this share of a request, its cost is that at saturation, as far as it goes.
+const WAKEUPS_SHARE_MAX: f64 = 0.15;
 
 /// A server that a quota held back for more than this finds its caches cold.
 const THROTTLED_LN_MIN: f64 = 0.05;
@@ -78,7 +80,10 @@ impl Point {
             .filter(|(loss, _)| matches!(loss, Loss::Program(_) | Loss::Downstream))
             .map(|(_, lost)| lost)
             .sum();
-        let switches = window.sum_of(Role::Sut, |thread| thread.switched.voluntary);
+        let sleeps = window.sum_of(Role::Sut, |thread| thread.switched.voluntary);
+        // There are no more of them than idle periods.
+        let own_wakeups = sleeps
+            .map(|sleeps| window.switches.wake_ups.sut_idle_exits.map_or(sleeps, |exits| exits.min(sleeps)));
         Ok(Point {
             rate_hz,
             busy,
@@ -91,7 +96,8 @@ impl Point {
                 .corrected_run_s
                 .and_then(|run_s| window.per_request(run_s))
                 .filter(|cost_s| *cost_s > 0.0),
-            sleeps: switches.and_then(|switches| window.per_request(switches)),
+            sleeps: sleeps.and_then(|sleeps| window.per_request(sleeps)),
+            own_wakeups: own_wakeups.and_then(|wakeups| window.per_request(wakeups)),
             woken: woken(window),
             serial: Serial::of(window, rate_hz),
             lost,
@@ -131,34 +137,25 @@ impl Point {
         ratio(self.busy + program, self.available()).min(1.0)
     }
 
-    /// Whether the service demand here is that at saturation: busy wherever it was allowed to run, hardly ever asleep.
+    /// Whether the service demand here is that at saturation: busy wherever it was allowed to run, and hardly anything of it wake-ups.
     pub fn is_saturated(&self) -> bool {
-        let waits_itself = self.program_s > 0.1 * self.cost_s;
-        self.fullness() >= 0.9
-            && self.woken_share() <= WOKEN_SHARE_MAX
-            && (waits_itself || self.own_wakeups().is_none_or(|sleeps| sleeps < 0.05))
+        self.fullness() >= 0.9 && self.wakeups_share() <= WAKEUPS_SHARE_MAX
     }
 
-    /// Its own sleeps for each request that leave a CPU idle, and that it is woken from; `None` where switches are not known.
-    pub fn own_wakeups(&self) -> Option<f64> {
-        self.sleeps.map(|sleeps| if self.fullness() >= NEVER_IDLE { 0.0 } else { sleeps })
-    }
-
-    /// Which share of a request's CPU time waking the generator may be, that at saturation need not be woken; 0 where hardly any is.
-    pub fn woken_share(&self) -> f64 {
-        let [_, idle_s, busy_s] = WAKEUPS_S;
-        match self.woken {
-            Some([idle, busy]) if idle + busy >= WOKEN_MAX => {
-                ratio(idle * idle_s + busy * busy_s, self.cost_s)
-            }
-            _ => 0.0,
-        }
-    }
-
-    /// Which share of a request's CPU time all wake-ups may be.
+    /// Which share of a request's CPU time wake-ups can take, its own and those of the generator: a server that is saturated has none.
     pub fn wakeups_share(&self) -> f64 {
         let [own_s, ..] = WAKEUPS_S;
-        self.woken_share() + ratio(self.own_wakeups().unwrap_or(0.0) * own_s, self.cost_s)
+        // Who waits for itself is woken so often at saturation, too.
+        let waits_itself = self.program_s > 0.1 * self.cost_s;
+        let own = self.own_wakeups.filter(|own| *own >= OWN_WAKEUPS_MIN && !waits_itself);
+        self.woken_share() + ratio(own.unwrap_or(0.0) * own_s, self.cost_s)
+    }
+
+    /// The same of the generator's alone.
+    pub fn woken_share(&self) -> f64 {
+        let [_, idle_s, busy_s] = WAKEUPS_S;
+        let woken = self.woken.filter(|[idle, busy]| idle + busy >= WOKEN_MIN);
+        woken.map_or(0.0, |[idle, busy]| ratio(idle * idle_s + busy * busy_s, self.cost_s))
     }
 
     /// The cost as it was, or with the interference taken out.
@@ -172,7 +169,7 @@ impl Point {
         // With the interference the clock of the window is taken out already.
         let per_s = self.clock_hz.filter(|_| !corrected).unwrap_or(1.0);
         let cost = self.cost(corrected)? * per_s;
-        Some(FitSample { cost, per_s, own: self.own_wakeups()?, woken_idle, woken_busy })
+        Some(FitSample { cost, per_s, own: self.own_wakeups?, woken_idle, woken_busy })
     }
 }
 

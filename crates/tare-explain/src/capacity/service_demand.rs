@@ -51,8 +51,8 @@ impl Seen {
     /// Chooses among the asked level and the saturating one.
     pub fn choose(&self) -> Result<Choice, Missing> {
         let measured = |point: &Point, from_saturating| {
-            // What the generator's wake-ups took would be less with one that never sleeps.
-            let ln_slack = [-(1.0 - point.woken_share()).ln(), 0.0];
+            // What wake-ups can take may be none of the cost at saturation.
+            let ln_slack = [-(1.0 - point.wakeups_share()).ln(), 0.0];
             Choice { basis: Basis::Measured, from_saturating, ln_slack }
         };
         if let Some(saturating) = self.saturating.as_ref().filter(|point| point.is_saturated()) {

@@ -216,7 +216,7 @@ fn a_full_server_that_wakes_the_generator_has_a_cost_part() {
 /// request costs, 115 to 125 µs, differs by the host: no wake-up costs tens of microseconds.
 #[test]
 fn a_full_server_with_dear_requests_is_at_its_cost_of_saturation() {
-    let full = |cost_us: f64| waking(0.98, cost_us, 0.55, 1.0);
+    let full = |cost_us: f64| Scene { sut_idle_exits_hz: Some(100.0), ..waking(0.98, cost_us, 0.55, 1.0) };
     for (asked_us, saturating_us) in [(121.0, 115.0), (118.0, 125.0)] {
         let outcome = explain(&with_saturating(16, &full(asked_us), &full(saturating_us)));
         parts_are_the_whole(&outcome);
@@ -226,6 +226,18 @@ fn a_full_server_with_dear_requests_is_at_its_cost_of_saturation() {
         assert!(high / low < 1.1, "{net:?}");
         let warned = outcome.verdict.warnings.iter().any(|warning| warning.id == "cost-not-saturated");
         assert!(!warned, "{:#?}", outcome.verdict.warnings);
+    }
+}
+
+/// An event loop sleeps for a moment after every third request. Its CPU is as busy, and each of these sleeps is one that it is woken from.
+#[test]
+fn a_busy_loop_that_sleeps_often_is_not_at_its_cost_of_saturation() {
+    let sleepy = || waking(0.98, 10.0, 0.3, 0.01);
+    for exits_hz in [None, Some(0.3 * sleepy().rate_hz)] {
+        let outcome = explain(&asked(&Scene { sut_idle_exits_hz: exits_hz, ..sleepy() }));
+        let [low, high] = net(&outcome).ci95.expect("three trials");
+        assert!(high / low > 1.4, "{:?}", outcome.figures.net);
+        assert!(outcome.verdict.warnings.iter().any(|warning| warning.id == "cost-not-saturated"));
     }
 }
 

@@ -28,7 +28,7 @@ const OPTIONAL: i32 = 1;
 /// What a column holds, by the format's numbers.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
-    Integer = 1,
+    Integer = 2,
     Double = 5,
     Text = 6,
 }
@@ -103,8 +103,8 @@ fn better(page: &mut Vec<u8>, metric: &ToolMetric, _at: usize) -> bool {
 }
 
 fn integer(page: &mut Vec<u8>, value: Option<&u32>) -> bool {
-    // The format's plain integers have a sign; none of these is as large.
-    value.map(|value| page.extend(i32::try_from(*value).unwrap_or(i32::MAX).to_le_bytes())).is_some()
+    // The format's plain integers have a sign: 64 bits have room for all of these.
+    value.map(|value| page.extend(i64::from(*value).to_le_bytes())).is_some()
 }
 
 fn double(page: &mut Vec<u8>, value: Option<&f64>) -> bool {

@@ -74,7 +74,11 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
         }
     }
     let worse = args.design.fail_if_worse.map(|bound| worse::of_commands(&comparison, bound));
-    Ok(worse.filter(|worse| code == ExitCode::SUCCESS || *worse == ExitCode::from(PROVEN)).unwrap_or(code))
+    // What is proven counts more than what could not be judged.
+    Ok(match worse {
+        Some(worse) if code == ExitCode::SUCCESS || worse == ExitCode::from(PROVEN) => worse,
+        _ => code,
+    })
 }
 
 /// Measures what the arguments ask for, launch by launch.

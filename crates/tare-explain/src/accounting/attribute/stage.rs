@@ -81,9 +81,11 @@ impl<'a> Reconciled<'a> {
         };
         let sut = entitlement(Role::Sut, record.plan.sut_cpus.as_slice(), limit);
         let load = entitlement(Role::Load, record.plan.load_cpus.as_slice(), None);
+        let idle_exits_of = |side: &Option<Entitlement>| idle_exits(&readings, &side.as_ref()?.usable);
         let wake_ups = WakeUps {
             by_sut: by_sut(&readings),
-            load_idle_exits: load.as_ref().and_then(|load| idle_exits(&readings, &load.usable)),
+            load_idle_exits: idle_exits_of(&load),
+            sut_idle_exits: idle_exits_of(&sut),
         };
         let switches = Switches::read(observation, sources, wake_ups);
         Attributed {

@@ -42,6 +42,8 @@ pub(crate) struct WakeUps {
     pub by_sut: Option<f64>,
     /// Times that a CPU of the generator's left its idle loop; `None` where they were not counted on all of them.
     pub load_idle_exits: Option<f64>,
+    /// The same of the SUT's CPUs.
+    pub sut_idle_exits: Option<f64>,
 }
 
 /// How the windows were observed.
@@ -215,6 +217,7 @@ impl Switches {
         self.wake_ups = WakeUps {
             by_sut: sum(self.wake_ups.by_sut, other.wake_ups.by_sut),
             load_idle_exits: sum(self.wake_ups.load_idle_exits, other.wake_ups.load_idle_exits),
+            sut_idle_exits: sum(self.wake_ups.sut_idle_exits, other.wake_ups.sut_idle_exits),
         };
     }
 

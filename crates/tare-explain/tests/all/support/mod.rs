@@ -86,6 +86,8 @@ pub struct Scene {
     pub listen_overflows: f64,
     /// `None`: not counted.
     pub sut_wakeups_hz: Option<f64>,
+    /// Times that CPU 0, the server's, left its idle loop; `None`: not counted.
+    pub sut_idle_exits_hz: Option<f64>,
     /// Time that no counter of CPU 0 shows; below zero: time that two show.
     pub hidden: f64,
     pub latency: bool,
@@ -108,6 +110,7 @@ impl Default for Scene {
             clock_hz: Some(3.0e9),
             listen_overflows: 0.0,
             sut_wakeups_hz: Some(0.0),
+            sut_idle_exits_hz: None,
             hidden: 0.0,
             latency: true,
             ended: None,
@@ -208,6 +211,8 @@ impl Scene {
         columns.push(self.column(&network::LISTEN_OVERFLOWS, Subject::Machine, self.listen_overflows));
         let sut_wakeups = self.sut_wakeups_hz;
         columns.extend(sut_wakeups.map(|hz| self.column(&wakeups::SUT, Subject::Cpu(0), hz)));
+        let idle_exits = self.sut_idle_exits_hz;
+        columns.extend(idle_exits.map(|hz| self.column(&cpus::IDLE_EXITS, Subject::Cpu(0), hz)));
         let task = |thread: &Thread| Task {
             pid: thread.pid,
             tid: thread.tid,

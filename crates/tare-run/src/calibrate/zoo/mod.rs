@@ -175,12 +175,12 @@ fn one<'s>(
 ) -> Result<tare_model::Record, LabError> {
     let prepared = match prepared {
         Some(prepared) => prepared,
-        None => prepared.insert(Prepared::new(subject, ground)?),
+        None => prepared.insert(Prepared::new(subject, request.is_long, ground)?),
     };
     let file = file(request, subject, pair, *repeat);
     let begun = file.with_extension("part");
     let session = Session { record: Some(begun.clone()), ..session.clone() };
-    let record = prepared.session(pair, request.is_long, ground, &session);
+    let record = prepared.session(pair, ground, &session);
     match &record {
         Ok(_) => std::fs::rename(&begun, file).map_err(|error| LabError::State(error.to_string()))?,
         Err(_) => std::fs::remove_file(&begun).unwrap_or_default(),

@@ -43,6 +43,8 @@ pub(super) struct Prepared<'s> {
     folder: Folder,
     port: u16,
     backend: u16,
+    /// Its sessions are as long as those of `tare run` are by themselves.
+    is_long: bool,
 }
 
 struct Folder(PathBuf);
@@ -55,12 +57,12 @@ impl Drop for Folder {
 
 impl<'s> Prepared<'s> {
     /// Writes its files and prepares it.
-    pub fn new(subject: &'s Subject, ground: &Ground<'_>) -> Result<Prepared<'s>, LabError> {
+    pub fn new(subject: &'s Subject, is_long: bool, ground: &Ground<'_>) -> Result<Prepared<'s>, LabError> {
         let path = std::env::temp_dir().join(format!("tare-zoo-{}-{}", std::process::id(), subject.name));
         std::fs::remove_dir_all(&path).ok();
         std::fs::create_dir_all(&path).map_err(|error| cannot(&path, &error))?;
         let [port, backend] = free_ports()?;
-        let prepared = Prepared { subject, folder: Folder(path), port, backend };
+        let prepared = Prepared { subject, folder: Folder(path), port, backend, is_long };
         prepared.write_files(&Pair::default(), ground)?;
         for command in &subject.prepare {
             let command = prepared.filled(command, &Pair::default(), ground);
@@ -69,14 +71,8 @@ impl<'s> Prepared<'s> {
         Ok(prepared)
     }
 
-    /// Starts it with a truth, runs a session, stops it. A long session is as long as those of `tare run` are by themselves.
-    pub fn session(
-        &self,
-        pair: &Pair,
-        is_long: bool,
-        ground: &Ground<'_>,
-        session: &Session,
-    ) -> Result<Record, LabError> {
+    /// Starts it with a truth, runs a session, stops it.
+    pub fn session(&self, pair: &Pair, ground: &Ground<'_>, session: &Session) -> Result<Record, LabError> {
         self.write_files(pair, ground)?;
         let _backend = match &pair.backend {
             Some(command) => {
@@ -98,20 +94,14 @@ impl<'s> Prepared<'s> {
         let words = self.shell_words(&pair.start, pair, ground);
         let cpus = self.cpus(&pair.cpus, pair, ground)?;
         let mut server = self.started(&self.subject.name, words, cpus, groups, self.port, ground)?;
-        let record = self.measured(pair, is_long, ground, session);
+        let record = self.measured(pair, ground, session);
         // Before its group goes.
         server.stop();
         record
     }
 
     /// An ordinary session, as a user would hold it.
-    fn measured(
-        &self,
-        pair: &Pair,
-        is_long: bool,
-        ground: &Ground<'_>,
-        session: &Session,
-    ) -> Result<Record, LabError> {
+    fn measured(&self, pair: &Pair, ground: &Ground<'_>, session: &Session) -> Result<Record, LabError> {
         let no_record = || LabError::State("a session of the zoo needs a file for its record".into());
         let file = session.record.clone().ok_or_else(no_record)?;
         let text = |path: &Path| path.display().to_string();
@@ -123,12 +113,10 @@ impl<'s> Prepared<'s> {
         if !is_there("--load-cpus") {
             rest.extend(["--load-cpus".to_owned(), ground.place.load_cpu.to_string()]);
         }
-        match is_there("--load") {
-            _ if is_long => {}
-            true => rest.extend(SHORT.iter().chain(&["--trials", "2"]).map(ToString::to_string)),
-            false => {
-                rest.extend(SHORT.iter().chain(&["--trials", "3", "-d", "1500ms"]).map(ToString::to_string))
-            }
+        if !self.is_long {
+            let trials: &[&str] =
+                if is_there("--load") { &["--trials", "2"] } else { &["--trials", "3", "-d", "1500ms"] };
+            rest.extend(SHORT.iter().chain(trials).map(ToString::to_string));
         }
         let launch = Launch {
             what: "a session of the zoo",
