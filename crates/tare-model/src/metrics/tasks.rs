@@ -41,7 +41,7 @@ super::declare::descriptors! {
     SAMPLES_RUNNABLE = "tasks.samples_runnable", Count, Counter,
         "Samples that found it running or runnable.", "/proc/PID/task/TID/syscall 'running'";
     SAMPLES_EVENT = "tasks.samples_event", Count, Counter,
-        "Samples that found it waiting for events or a socket.", "/proc/PID/task/TID/syscall (epoll_wait, poll, recv, accept …)";
+        "Samples that found it waiting for events or a socket.", "/proc/PID/task/TID/syscall (epoll_wait, recv, accept, poll with descriptors …)";
     SAMPLES_LOCK = "tasks.samples_lock", Count, Counter,
         "Samples that found it in a futex whose word says that a lock is taken; in records from before 0.2, in any futex.", "/proc/PID/task/TID/syscall (futex, with operation and value)";
     SAMPLES_PARKED = "tasks.samples_parked", Count, Counter,
@@ -49,7 +49,7 @@ super::declare::descriptors! {
     SAMPLES_DISK = "tasks.samples_disk", Count, Counter,
         "Samples that found it in file I/O or uninterruptible sleep.", "/proc/PID/task/TID/syscall (fsync, pread …), stat state D";
     SAMPLES_TIMER = "tasks.samples_timer", Count, Counter,
-        "Samples that found it sleeping for a time.", "/proc/PID/task/TID/syscall (nanosleep …)";
+        "Samples that found it sleeping for a time.", "/proc/PID/task/TID/syscall (nanosleep, poll and select without descriptors …)";
     SAMPLES_DOWNSTREAM = "tasks.samples_downstream", Count, Counter,
         "Samples that found it waiting for a socket that it had connected.", "/proc/PID/task/TID/syscall (recv, read, send …), /proc/PID/task/TID/fd, /proc/PID/net/tcp";
     SAMPLES_FAULT = "tasks.samples_fault", Count, Counter,

@@ -34,6 +34,11 @@ pub(crate) fn parse_syscall(text: &str) -> Doing {
         (-1, _) => Doing::Asleep(Sleep::Fault),
         (_, Some(fd)) if is_in(SOCKET) => Doing::Socket(fd),
         (_, Some(fd)) if is_in(READ_OR_WRITE) => Doing::ReadOrWrite(fd),
+        _ if is_in(SELECT) => {
+            let [read, write, except, limit] = [argument(), argument(), argument(), argument()];
+            Doing::Asleep(select([first_argument, read, write, except], limit))
+        }
+        _ if is_in(POLL) => Doing::Asleep(poll(argument(), argument())),
         _ if is_in(EVENT) || is_in(SOCKET) || is_in(READ_OR_WRITE) => Doing::Asleep(Sleep::Event),
         (libc::SYS_futex, _) => {
             let (operation, value) = (argument(), argument());
@@ -50,12 +55,37 @@ pub(crate) fn parse_syscall(text: &str) -> Doing {
     }
 }
 
+/// `select(COUNT, READ, WRITE, EXCEPT, LIMIT)` without a set waits for nothing but its time limit: so sleep Perl, CPython before 3.11 and Apache's
+/// library. Without a limit either it waits for a signal; `None`: whether it has one is not known.
+pub(crate) fn select([count, sets @ ..]: [Option<u64>; 4], limit: Option<u64>) -> Sleep {
+    let no_sets = count == Some(0) || sets.iter().all(|set| *set == Some(0));
+    if no_sets && limit != Some(0) { Sleep::Timer } else { Sleep::Event }
+}
+
+/// `poll(DESCRIPTORS, COUNT, LIMIT)`, by the last two: without a descriptor the same. The limit of `poll` is a number, negative for none, that of
+/// `ppoll` a pointer, which is above 32 bits.
+pub(crate) fn poll(count: Option<u64>, limit: Option<u64>) -> Sleep {
+    let is_none = |limit: u64| matches!(limit, 0 | 0x8000_0000..=0xffff_ffff | u64::MAX);
+    let is_timer = count == Some(0) && limit.is_some_and(|limit| !is_none(limit));
+    if is_timer { Sleep::Timer } else { Sleep::Event }
+}
+
+const SELECT: &[i64] = &[
+    libc::SYS_pselect6,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_select,
+];
+
+const POLL: &[i64] = &[
+    libc::SYS_ppoll,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+];
+
 /// Calls that every architecture has, and those that only the older ones have.
 const EVENT: &[i64] = &[
     libc::SYS_epoll_pwait,
     libc::SYS_epoll_pwait2,
-    libc::SYS_ppoll,
-    libc::SYS_pselect6,
     libc::SYS_accept,
     libc::SYS_accept4,
     libc::SYS_sendfile,
@@ -64,10 +94,6 @@ const EVENT: &[i64] = &[
     libc::SYS_io_getevents,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_epoll_wait,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_poll,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_select,
 ];
 
 const SOCKET: &[i64] = &[
@@ -129,6 +155,26 @@ mod tests {
         assert_eq!(call(libc::SYS_recvfrom), Doing::Socket(0x11));
         assert_eq!(call(libc::SYS_fsync), Doing::Asleep(Sleep::Disk));
         assert_eq!(call(libc::SYS_clock_nanosleep), Doing::Asleep(Sleep::Timer));
+        let of = |number: i64, arguments| parse_syscall(&format!("{number} {arguments} 0x7ffe 0x7ffd\n"));
+        for (number, arguments, sleep) in [
+            (libc::SYS_pselect6, "0x0 0x0 0x0 0x0 0x7ffe 0x0", Sleep::Timer),
+            (libc::SYS_pselect6, "0x400 0x0 0x0 0x0 0x7ffe 0x0", Sleep::Timer),
+            (libc::SYS_pselect6, "0x4 0x7ff0 0x0 0x0 0x7ffe 0x0", Sleep::Event),
+            (libc::SYS_pselect6, "0x0 0x0 0x0 0x0 0x0 0x0", Sleep::Event),
+            (libc::SYS_ppoll, "0x0 0x0 0x7ffe 0x0 0x0 0x0", Sleep::Timer),
+            (libc::SYS_ppoll, "0x7ff0 0x1 0x7ffe 0x0 0x0 0x0", Sleep::Event),
+            (libc::SYS_ppoll, "0x0 0x0 0x0 0x0 0x0 0x0", Sleep::Event),
+        ] {
+            assert_eq!(of(number, arguments), Doing::Asleep(sleep), "{arguments}");
+        }
+        for (limit, sleep) in [(10, Sleep::Timer), (0xffff_ffff, Sleep::Event), (u64::MAX, Sleep::Event)] {
+            assert_eq!(poll(Some(0), Some(limit)), sleep, "{limit:x}");
+        }
+        assert_eq!(poll(None, None), Sleep::Event);
+        // A traced switch has the first four arguments, or none.
+        assert_eq!(select([Some(0), Some(0), Some(0), Some(0)], None), Sleep::Timer);
+        assert_eq!(select([Some(5), Some(0x7ff0), Some(0), Some(0)], None), Sleep::Event);
+        assert_eq!(select([None; 4], None), Sleep::Event);
         assert_eq!(parse_syscall("-1 0x7ffd 0x55\n"), Doing::Asleep(Sleep::Fault));
         for text in ["", "x", "99999 0x0\n"] {
             assert_eq!(parse_syscall(text), Doing::Asleep(Sleep::Other), "{text:?}");

@@ -7,7 +7,7 @@ mod peers;
 mod why;
 
 pub(crate) use descriptors::{Descriptors, why_asleep};
-pub(crate) use doing::{Doing, parse_syscall};
+pub(crate) use doing::{Doing, parse_syscall, poll, select};
 pub(crate) use futex::{FutexWait, SOON_NS};
 pub(crate) use peers::Peers;
 pub(crate) use why::Why;

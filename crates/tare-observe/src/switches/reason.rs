@@ -14,6 +14,9 @@ pub(super) enum Hint {
     Socket,
     /// A futex: what for is in the system call's arguments.
     Futex,
+    /// Descriptors, or without one nothing but a time limit: which is in the arguments. (The limit of `select` is the fifth, which is not read.)
+    Select,
+    Poll,
     /// Part of a lock's own code: whose lock it is stands further out.
     LockCode,
 }
@@ -47,8 +50,8 @@ const FUNCTIONS: &[(&str, Hint)] = &[
     ("hrtimer_nanosleep", Hint::Sleep(Sleep::Timer)),
     ("do_epoll_wait", Hint::Sleep(Sleep::Event)),
     ("ep_poll", Hint::Sleep(Sleep::Event)),
-    ("do_sys_poll", Hint::Sleep(Sleep::Event)),
-    ("do_select", Hint::Sleep(Sleep::Event)),
+    ("do_sys_poll", Hint::Poll),
+    ("do_select", Hint::Select),
     ("inet_csk_accept", Hint::Sleep(Sleep::Event)),
     ("unix_accept", Hint::Sleep(Sleep::Event)),
     ("io_cqring_wait*", Hint::Sleep(Sleep::Event)),

@@ -5,7 +5,7 @@ use super::follow::{Event, Waker, What};
 use super::reason::{Hint, Kernel};
 use crate::observed::refused;
 use crate::rights;
-use crate::sleep::{FutexWait, Why};
+use crate::sleep::{FutexWait, Why, poll, select};
 use crate::tracepoints::{FILTER_BYTES_MAX, IN_INTERRUPT, one_of};
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -175,6 +175,11 @@ fn reason(tid: u32, sample: &Sample, kernel: &Kernel, why: &mut WhySocket) -> (W
         Some(Hint::Futex) => {
             let futex = FutexWait::of(ARGUMENTS.map(argument));
             (futex.map_or(Sleep::Parked, |futex| futex.sleep).into(), futex)
+        }
+        Some(Hint::Select) => (select(ARGUMENTS.map(argument), None).into(), None),
+        Some(Hint::Poll) => {
+            let [_, count, limit, _] = ARGUMENTS.map(argument);
+            (poll(count, limit).into(), None)
         }
         Some(Hint::LockCode) | None => (Sleep::Other.into(), None),
     }
