@@ -22,19 +22,19 @@ const POLL_MAX: Duration = Duration::from_millis(300);
 /// How much of the first wait that ended in these readings lay before the first of them, nanoseconds; 0 where none ended, and
 /// below [`LONG_NS`].
 ///
-/// Where the next wait is open already when the end of the first is read, that hides as much: it is asked again when the next has ended.
+/// A wait that is open at a reading hides as much of it there, so the reading that shows most tells.
 pub(super) fn before_ns(readings: &[Schedstat]) -> u64 {
     let Some(first) = readings.first() else { return 0 };
-    let mut ended = readings.windows(2).filter(|pair| pair[1].wait_ns > pair[0].wait_ns).map(|pair| pair[1]);
-    let Some(one) = ended.next() else { return 0 };
-    let waited_ns = |schedstat: Schedstat| schedstat.wait_ns.saturating_sub(first.wait_ns);
-    let beyond_ns = |schedstat: Schedstat| {
+    let has_ended = |pair: &&[Schedstat]| pair[1].wait_ns > pair[0].wait_ns;
+    let Some(ended) = readings.windows(2).find(has_ended).map(|pair| pair[1]) else { return 0 };
+    let waited_ns = |schedstat: &Schedstat| schedstat.wait_ns.saturating_sub(first.wait_ns);
+    let beyond_ns = |schedstat: &Schedstat| {
         let (run_ns, waited_ns) = (schedstat.run_ns.saturating_sub(first.run_ns), waited_ns(schedstat));
         let used_ns = run_ns.saturating_add(waited_ns);
         used_ns.saturating_sub(schedstat.at_ns.saturating_sub(first.at_ns))
     };
-    let most_ns = ended.next().map_or(0, beyond_ns).max(beyond_ns(one));
-    Some(most_ns.min(waited_ns(one))).filter(|open_ns| *open_ns >= LONG_NS).unwrap_or(0)
+    let most_ns = readings.iter().map(beyond_ns).max().unwrap_or(0);
+    Some(most_ns.min(waited_ns(&ended))).filter(|open_ns| *open_ns >= LONG_NS).unwrap_or(0)
 }
 
 /// The longest wait that ended between two of these readings; several that did count as one.
@@ -128,6 +128,9 @@ mod tests {
         assert_eq!(before_ns(&[]), 0);
         // It slept as well: at least so long.
         assert_eq!(before_ns(&[schedstat(0, 0, 0), schedstat(40, 0, 70)]), 30 * MS);
+        // Each reading but the last fell where another wait was open for as long: two dozen threads of a pool behind a quota.
+        let hidden = [(0, 0, 0), (58, 3, 55), (157, 5, 152), (257, 8, 249), (1012, 25, 1018)];
+        assert_eq!(before_ns(&hidden.map(|(at, run, wait)| schedstat(at, run, wait))), 31 * MS);
         // Counters that run backwards are nobody's wait.
         assert_eq!(before_ns(&[schedstat(50, 90, 90), schedstat(0, 0, 120)]), 30 * MS);
         // What ticks may hide is nothing.
@@ -153,7 +156,7 @@ mod tests {
             let readings: Vec<Schedstat> = (0..400 / apart_ms).map(|number| at(1000 + edge_ms + number * apart_ms)).collect();
             let open_ms = if edge_ms < 100 - run_ms { edge_ms } else { 0 };
             let found_ms = before_ns(&readings) / MS;
-            // Where the step is read, the next wait may be open: also for the second, whose step is read so much later at most.
+            // Where a step is read, the next wait may be open, for so long at most.
             let missed_ms = apart_ms.saturating_sub(run_ms) + 4;
             prop_assert!(found_ms <= open_ms + 4, "{found_ms} of {open_ms} ms");
             let known_ms = open_ms.saturating_sub(missed_ms);
