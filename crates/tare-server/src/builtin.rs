@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::hint::{black_box, spin_loop};
 use std::io::{self, Seek, Write};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -110,7 +111,7 @@ fn alloc(request: &Request<'_>, answer: Responder<'_>) -> Answer {
     }
 }
 
-/// `/fsync`: writes a byte to a file that is already unlinked and waits until the disk has it.
+/// `/fsync`: writes a byte to a file of /var/tmp that is already unlinked and waits until the disk has it.
 fn fsync(_: &Request<'_>, answer: Responder<'_>) -> Answer {
     thread_local! {
         // Each thread its own: it may have a table of descriptors of its own too.
@@ -128,11 +129,15 @@ fn fsync(_: &Request<'_>, answer: Responder<'_>) -> Answer {
     if written.is_ok() { done(answer) } else { answer.plain(Status::INTERNAL_SERVER_ERROR) }
 }
 
+/// In /var/tmp, which outlives a restart and so is on a disk: /tmp may be memory, where nothing has to be waited for.
 fn unlinked_file() -> io::Result<File> {
-    let path = std::env::temp_dir().join(format!("tare-fsync-{}", process::gettid()));
-    let file = File::create(&path)?;
-    std::fs::remove_file(&path)?;
-    Ok(file)
+    let name = format!("tare-fsync-{}-{}", process::gettid(), monotonic_ns());
+    let create = |folder: &Path| {
+        let path = folder.join(&name);
+        let file = File::create_new(&path)?;
+        std::fs::remove_file(&path).map(|()| file)
+    };
+    create(Path::new("/var/tmp")).or_else(|_| create(&std::env::temp_dir()))
 }
 
 fn with_ns(

@@ -150,7 +150,8 @@ fn the_largest_symbols_are_those_of_perf_report() {
     compare("tare serve", &Server::embedded());
 }
 
-/// A record of the built-in server where each request is a new connection.
+/// A record of the built-in server where each request is a new connection. It is built without frame pointers, so its callers are found by
+/// DWARF.
 fn measured(tare: &Tare, record: &Path, architecture: &str) {
     let port = free_port();
     let program = env!("CARGO_BIN_EXE_tare");
@@ -161,6 +162,7 @@ fn measured(tare: &Tare, record: &Path, architecture: &str) {
         .args(["run", "-q", "--stacks", "--stacks-off-cpu", "--no-levels", "--no-keepalive", "--trials", "2"])
         .args(["-w", "300ms", "-d", "2s", "-c", "16", "--sut", &start, "-o"])
         .arg(record)
+        .args(if cfg!(target_arch = "x86_64") { &["--stacks-unwind", "dwarf"][..] } else { &[] })
         .arg(&url)
         .output()
         .unwrap();
