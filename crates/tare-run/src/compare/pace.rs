@@ -3,8 +3,8 @@
 //! The shorter the better: what a host does for milliseconds to seconds is the same for all servers then. But what is in flight when a
 //! turn ends is answered after it, so the end of a turn is left to that.
 
-use crate::loads::interleaved::TURN_MAX;
 use std::time::Duration;
+use tare_model::plan::TURN_MAX;
 
 /// Length of a turn, unless requests take too long for it. A core's speed changes for milliseconds, with what its other hyperthread does for
 /// somebody else: the same programs differ by half as much with turns of 1 ms as with those of 5.

@@ -16,20 +16,12 @@ use std::time::Duration;
 use tare_load::{Generator, Interleaving, Pacing};
 use tare_model::metric::Subject;
 use tare_model::observation::{Column, Observation, Role};
-use tare_model::plan::{Level, Purpose};
+use tare_model::plan::{Level, Purpose, TURN, turn_for};
 use tare_observe::{LoadWatch, Watch};
 use tare_sys::time::monotonic_ns;
 
-/// Length of a turn. A host's disturbances last for milliseconds to seconds, so the shorter the better (the ratio of two servers
-/// in windows of a second varied by 2 to 3 % with 5 ms, by 4 to 5 % with 10 to 50 ms); but what is in flight at its end is
-/// done in the next one's: a third of a millisecond of a fast server. Rates do not differ so sharply, as a slower server's
-/// rest is longer; costs go by the CPU time of each.
-pub(crate) const TURN: Duration = Duration::from_millis(5);
-/// So a turn is at least so many times the time of a request long, in a window at least so many turns of each.
-const TURN_OVER_LATENCY: u32 = 10;
+/// A window has at least so many turns of each.
 const ROUNDS_MIN: u64 = 4;
-/// A server whose requests take longer than this allows for does not keep to its turns, which its accounting then shows.
-pub(crate) const TURN_MAX: Duration = Duration::from_millis(500);
 
 /// One trial of each level of `stint`, interleaved: `reference` answers where a level's purpose is that, else the SUT.
 pub(super) fn interleaved(
@@ -49,7 +41,7 @@ pub(super) fn interleaved(
     let mut arms = drive.arms(&levels, TURN, (sut, reference), running.interrupt)?;
     let warmup = if trial == 0 { Duration::from_nanos(longest.warmup_ns) } else { SETTLE };
     running.wait(warmup, "warm-up", |_| None)?;
-    let turn = turn_for(arms.iter_mut().map(|arm| &mut arm.generator));
+    let turn = turn_for(slowest_median(arms.iter_mut().map(|arm| &mut arm.generator)));
     if turn > TURN {
         stop(arms)?;
         arms = drive.arms(&levels, turn, (sut, reference), running.interrupt)?;
@@ -120,11 +112,6 @@ impl Drive<'_> {
         let load = arms.iter().filter(of_sut).flat_map(|arm| arm.generator.thread_ids()).collect();
         Watch { beside_pids: reference.pids.clone(), ..self.watch(sut, LoadWatch::Threads(load)) }
     }
-}
-
-/// How long turns must be for what these servers have in flight.
-fn turn_for<'g>(generators: impl Iterator<Item = &'g mut Generator>) -> Duration {
-    (slowest_median(generators) * TURN_OVER_LATENCY).clamp(TURN, TURN_MAX)
 }
 
 /// The time that half of the requests take, of the slowest server. Cuts the generators' accounting.
