@@ -94,7 +94,8 @@ impl Failure {
         if pool.answered.fails_mostly_by(&ENDED) {
             return Failure {
                 meaning: "connections were refused or broke, and so much of the load was not served",
-                remedy: "see that the server stays up and takes so many connections (its log, its limits of connections and open files)",
+                remedy: "see that the server stays up and takes so many connections (its log, its limits of connections and open files); if it \
+                         closes a connection after each answer and does not announce it (Connection: close), use --no-keepalive",
                 confirm: "the same run with fewer connections (-c) reports no errors",
             };
         }

@@ -12,13 +12,12 @@ use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, number, number_if, percent};
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::{Claim, Rank};
-use crate::bottlenecks::signs::concurrency::{few_in_flight, more_connections_bring_more};
+use crate::bottlenecks::signs::concurrency::{More, few_in_flight, more_connections_bring_more};
 use crate::bottlenecks::signs::requests::fails;
 use crate::capacity::generator;
 use crate::capacity::level::Level as Sums;
 use crate::capacity::levels::Accounting;
 use tare_model::outcome::{Cause, GrossIs, TareCause};
-use tare_model::plan::Level;
 use tare_model::trial::ErrorKind;
 
 /// Of the time of requests or connections, what is worth a finding, and what holds the rate.
@@ -98,20 +97,10 @@ fn has_time_to_spare(pool: &Closed) -> bool {
 /// bring while both wait is a queue that is kept fuller.
 fn more_would_help(accounting: &Accounting) -> bool {
     let both_wait = |saturating: &Sums| has_time_to_spare(&saturating.pool);
-    let brings_little = |(times, elasticity): (f64, f64)| times < HELD_BY_NUMBER && elasticity < ELASTIC;
-    let is_ceiling = growth(accounting).is_some_and(brings_little)
+    let brings_little = |more: More| more.rate < HELD_BY_NUMBER && more.elasticity() < ELASTIC;
+    let is_ceiling = More::of(accounting).is_some_and(brings_little)
         && accounting.saturating.as_ref().is_some_and(both_wait);
     more_connections_bring_more(accounting).unwrap_or_else(|| few_in_flight(accounting)) && !is_ceiling
-}
-
-/// How many times the rate a saturating level has, and ∂ln rate / ∂ln connections from the asked level to it.
-fn growth(accounting: &Accounting) -> Option<(f64, f64)> {
-    let (asked, saturating) = (accounting.asked_level()?, accounting.saturating_level?);
-    let in_flight = |level: &Level| f64::from(level.connections) * f64::from(level.pipeline.max(1));
-    let rate_hz = accounting.saturating.as_ref()?.pool.rate_interleaved_hz()?;
-    let times = rate_hz / accounting.asked.pool.rate_hz()?;
-    let more_ln = (in_flight(saturating) / in_flight(asked)).ln();
-    (more_ln > 0.0).then_some((times, times.ln() / more_ln))
 }
 
 fn connections<'b>(accounting: &'b Accounting<'_>) -> Option<&'b Connections> {
@@ -183,8 +172,8 @@ fn describe(accounting: &Accounting) -> Draft {
     evidence.push(number("requests standing still for them, share of their time, about", stalled, "share"));
     evidence.push(number("segments with data, both ways", per_s(seen.segments), "1/s"));
     evidence.extend(number_if("bytes of answers", bytes, "B/s"));
-    let saturating = accounting.saturating.as_ref().and_then(|level| level.pool.rate_interleaved_hz());
-    evidence.extend(number_if("req/s with more connections", saturating, "req/s"));
+    let more_hz = More::of(accounting).map(|more| more.rate_hz);
+    evidence.extend(number_if("req/s with more connections, at least", more_hz, "req/s"));
     let through = match bytes {
         Some(bytes) => format!("{:.0} segments and {:.1} MB a second", per_s(seen.segments), bytes / 1e6),
         None => format!("{:.0} segments a second", per_s(seen.segments)),
@@ -209,7 +198,7 @@ fn describe(accounting: &Accounting) -> Draft {
             None => accounting.effect(TareCause::NoWork).max(0.0) * stalled.max(on_the_way.unwrap_or(0.0)),
             Some(_) => 0.0,
         },
-        confidence: if saturating.is_some() || stalled >= BOTTLENECK_SHARE { 1.0 } else { 0.5 },
+        confidence: if more_hz.is_some() || stalled >= BOTTLENECK_SHARE { 1.0 } else { 0.5 },
         evidence,
         remedy: "look for what drops or holds packets back on the way: tc -s qdisc, nft list ruleset (limit), ethtool -S, the \
                  link's speed; make answers smaller (compression), or measure on one host"

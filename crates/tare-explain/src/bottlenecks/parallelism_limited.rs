@@ -56,11 +56,11 @@ fn words(by: LimitedBy, limit: f64) -> (String, &'static str) {
         ),
         LimitedBy::Seen => (
             format!(
-                "never more than {limit:.0} of its threads ran at once, though others had work: something of its own lets them \
-                 run one after the other, and what it is could not be seen"
+                "most of the time {limit:.0} of its threads ran at once, seldom more and hardly ever fewer, though others had work: \
+                 something of its own holds the others, and what it is could not be seen"
             ),
             "look for a lock, a queue or a setting that lets so many run: the stacks of its sleeping threads (tare run \
-             --stacks-off-cpu), the runtime's own settings",
+             --stacks-off-cpu), the runtime's own settings (GOMAXPROCS, which Go takes from a quota since 1.25)",
         ),
     }
 }
@@ -110,8 +110,8 @@ static PAGE: Page = Page {
         "Threads that can run at once, threads that work, and CPUs that the program may use.",
         "What sets the limit: GOMAXPROCS in the environment of a Go program, the one lock of CPython and Ruby, the number of \
          threads that work.",
-        "Where the runtime is not known: samples of how many of its threads were running or ready. Nine in ten found as many as \
-         the limit, and hardly one more.",
+        "Where the runtime is not known: samples of how many of its threads were running or ready. At most one in twenty \
+         found fewer than the limit, and at most one in five found more.",
     ],
     looks_the_same: &[
         "`one-thread-bound`: a single thread does the work (an event loop).",

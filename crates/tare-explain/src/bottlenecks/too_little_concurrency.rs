@@ -5,7 +5,7 @@ use crate::bottlenecks::draft::{Draft, number, number_if, percent};
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
-use crate::bottlenecks::signs::concurrency::{more_connections_bring_more, more_in_flight_would_help};
+use crate::bottlenecks::signs::concurrency::{More, more_connections_bring_more, more_in_flight_would_help};
 use crate::bottlenecks::signs::sides::server;
 use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
@@ -56,12 +56,11 @@ fn describe(accounting: &Accounting) -> Draft {
     ));
     evidence.extend(number_if("server busy, share of its CPUs", busy, "share"));
     evidence.extend(number_if("generator running or ready", generator, "share"));
-    let more = accounting.saturating.as_ref().and_then(|level| level.pool.rate_interleaved_hz());
     let many = accounting.saturating_level.map(|level| level.connections);
     let mut compared = String::new();
-    if let Some((more_hz, many)) = more.zip(many) {
-        evidence.push(number(format!("rate at {many} connections"), more_hz, "req/s"));
-        compared = format!("; at {many} connections it answered {more_hz:.0} req/s");
+    if let Some((more, many)) = More::of(accounting).zip(many) {
+        evidence.push(number(format!("rate at {many} connections, at least"), more.rate_hz, "req/s"));
+        compared = format!("; at {many} connections it answered {:.0} req/s or more", more.rate_hz);
     }
     Draft {
         summary: format!(
@@ -95,14 +94,16 @@ static PAGE: Page = Page {
     evidence: &[
         "Connections, rate, time of a request, and requests in flight by Little's law.",
         "How busy server and generator were.",
-        "The rate at a level with more connections, where it was measured: 10 % more settles it. Where not, \
-         four requests in flight for each thread are taken to be few.",
+        "The rate at a level with more connections, where it was measured. Where both sides have time to spare there, it must \
+         have risen with an elasticity of 0.3, at most to 1.5 times (as for four times the connections); where one is full, by \
+         10 %. Without such a level, four requests in flight for each thread are taken to be few.",
     ],
     looks_the_same: &[
         "`delayed-ack`, `network-ceiling`: both sides have time, and the time goes to the way between them.",
         "`lock-contended`, `blocked-on-downstream`: the server's threads sleep for its own reasons.",
         "`offered-load`: the rate is fixed, and it is reached.",
-        "`unknown`: neither side is full, and more connections bring no more.",
+        "`parallelism-limited`, `workers-exhausted`, `unknown`: neither side is full, and more connections bring hardly more: the program \
+         works on only so many requests at once.",
     ],
     to_do: &[
         "Open more connections: `tare run -c 256 URL`, or have more in flight on each: `--pipeline 4`, \

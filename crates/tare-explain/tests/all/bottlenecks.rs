@@ -160,7 +160,8 @@ fn one_connection_is_too_little_concurrency() {
     sound(&outcome);
 }
 
-/// Interleaved with the reference the saturating level has half of the time: its rate is that of its own half.
+/// Interleaved with the reference the saturating level has half of the time: its rate is that of its own half, without the 64 requests that may
+/// be answered in the other half's turns of 20 ms.
 #[test]
 fn few_connections_are_seen_against_an_interleaved_level() {
     let level = |run, rate_hz| Scene {
@@ -172,7 +173,11 @@ fn few_connections_are_seen_against_an_interleaved_level() {
     let outcome = explain(&in_blocks(8, &[[asked, saturating, reference]]));
     let finding = narrows_to(&outcome, Cause::TooLittleConcurrency);
     assert_eq!(finding.confidence, 1.0);
-    assert!(finding.summary.contains("at 64 connections it answered 160000 req/s"), "{}", finding.summary);
+    assert!(
+        finding.summary.contains("at 64 connections it answered 156863 req/s or more"),
+        "{}",
+        finding.summary
+    );
 }
 
 #[test]

@@ -127,3 +127,23 @@ fn a_full_worker_among_idle_ones_does_not_spin() {
     let outcome = explain(&with_saturating(8, &level(0.2, 115_000.0), &level(0.95, 190_000.0)));
     assert!(outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::OneThreadBound));
 }
+
+/// What the program lets on at once answers at the same rate however many wait; only the last requests of a turn come in the next one's.
+#[test]
+fn a_server_that_lets_few_requests_on_at_once_has_connections_enough() {
+    let level = |run: f64, rate_hz: f64| {
+        let threads = vec![free("pool-1", 1, 0, run, EVENT), free("pool-2", 2, 1, run, EVENT)];
+        let threads = threads.into_iter().chain([generator(0.02, 0.0)]).collect();
+        Scene { threads, rate_hz, ..Scene::default() }
+    };
+    let reference = Scene { rate_hz: 1.5e5, ..Scene::default() };
+    let held = |asked: Scene, more: Scene| explain(&in_blocks(16, &[[asked, more, reference.clone()]]));
+    let outcome = held(level(0.5, 490.0), level(0.6, 590.0));
+    is_not(&outcome, Cause::Unknown, Cause::TooLittleConcurrency);
+    // Where four times as many bring three times the rate they were too few; two were, where thirty-two times as many bring twice the rate.
+    let outcome = held(level(0.02, 490.0), level(0.06, 1_500.0));
+    assert_eq!(outcome.verdict.bottleneck, Cause::TooLittleConcurrency);
+    let [asked, more] = [level(0.02, 200.0), level(0.04, 420.0)];
+    let outcome = explain(&in_blocks(2, &[[asked, more, reference.clone()]]));
+    assert_eq!(outcome.verdict.bottleneck, Cause::TooLittleConcurrency);
+}

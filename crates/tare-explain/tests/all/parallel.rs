@@ -179,7 +179,7 @@ fn what_no_sample_saw_exceeded_is_a_limit_and_an_idle_pool_is_none() {
     let pool = |run: f64| (0..4).map(|at| free("worker", SUT_PID + at, at % 2, run)).collect();
     let record = |run, counts: &[u64]| at_once(parked(asked(&scene(pool(run))), &[0, 1, 2, 3]), counts);
     let (outcome, finding) = named(&record(0.245, &[2, 195, 3]), Cause::ParallelismLimited);
-    assert!(finding.summary.contains("never more than 1"), "{}", finding.summary);
+    assert!(finding.summary.contains("most of the time 1 of its threads ran at once"), "{}", finding.summary);
     assert!((entitled(&outcome) - 1.0).abs() < 0.01);
     for (run, counts) in [(0.02, [184, 15, 1]), (0.245, [60, 80, 60])] {
         let outcome = explain(&record(run, &counts));
@@ -222,6 +222,21 @@ fn two_threads_that_take_turns_at_a_mutex_are_serialized_by_it() {
     assert!(finding.summary.contains(&named), "{}", finding.summary);
     let locks = &outcome.accounting.switches.as_ref().unwrap().locks;
     assert_eq!((locks.len(), locks[0].held_ns), (1, Some(2e6)));
+}
+
+/// Go moves work from thread to thread: one of them may be full all the time without being all that there is.
+#[test]
+fn a_mutex_of_gos_own_is_a_limit_of_a_server_and_one_goroutine_is_none_of_a_program() {
+    let full = || free("hello", SUT_PID + 1, 0, 0.82);
+    let helper = || free("hello", SUT_PID + 2, 1, 0.18);
+    let go = |record| {
+        of_program(at_once(parked(record, &[0, 1]), &[3, 170, 27]), "/srv/hello", Some(Runtime::Go), &[])
+    };
+    let (outcome, _) = named(&go(asked(&scene(vec![full(), helper()]))), Cause::ParallelismLimited);
+    assert!((entitled(&outcome) - 1.0).abs() < 0.01);
+    let program = Scene { threads: vec![full(), helper()], ..Scene::default() };
+    let outcome = explain(&go(commands(&[(2.0, 0, program.clone()), (2.01, 0, program)])));
+    assert!(!outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::ParallelismLimited));
 }
 
 #[test]

@@ -69,7 +69,8 @@ impl<'a> Reconciled<'a> {
         let known = working::limit(&threads, runtimes, wall_s);
         let at_once = observation.schedule.as_ref().map(|schedule| schedule.at_once.as_slice());
         let seen = known.zip(at_once).and_then(|(known, at_once)| {
-            working::seen(&threads, at_once, known, usable_cpus(&threads), in_flight(record, trial))
+            let limits = (known, runtimes);
+            working::seen(&threads, at_once, limits, usable_cpus(&threads), in_flight(record, trial))
         });
         let limit = seen.or(known);
         let cpus: BTreeMap<u32, Cpu> = occupied

@@ -159,23 +159,27 @@ fn waits_for_itself(threads: &[Thread], pid: u32) -> bool {
 
 /// Samples that say how many run at once, at least.
 const SAMPLES_MIN: f64 = 60.0;
-/// Of those samples, at most so many with more at once than the limit, and at least so many with as many.
-const MORE_MAX: f64 = 0.05;
-const AS_MANY_MIN: f64 = 0.9;
+/// Of those samples, at most so many with more at once than the limit (what reads the next request is beside it), and at most so many with
+/// fewer.
+const MORE_MAX: f64 = 0.2;
+const FEWER_MAX: f64 = 0.05;
 /// Requests in flight for each that runs at once: with fewer it may be they that are too few.
 const IN_FLIGHT_MIN: f64 = 4.0;
 
-/// A thread that runs for more of its life is full by itself, and what the others do says nothing of a limit.
+/// A thread that runs for more of its life is full by itself, and what the others do says nothing of a limit; unless its runtime moves work from
+/// thread to thread, as Go's does.
 const FULL_SHARE: f64 = 0.8;
-/// Of the sleep of those that work, as much in futexes: for each other, and not for the world outside.
+/// Of the sleep of an interpreter's threads, as much in futexes and pauses: for its lock, and not for the world outside.
 const IN_FUTEX_MIN: f64 = 0.5;
+/// Of the sleep of those that work, as much in futexes: some wait for each other. (One of Go's always waits for the world outside.)
+const FOR_EACH_OTHER_MIN: f64 = 0.3;
 
-/// A limit that samples show where no runtime tells of one: threads wait for each other, nearly always so many are running or ready,
-/// hardly ever more, and there is work for others and a CPU. `in_flight` is `None` for a program that ends.
+/// A limit that samples show where no runtime tells of one: threads wait for each other, most of the time so many are running or
+/// ready, seldom more and hardly ever fewer, and there is work for others and a CPU. `in_flight` is `None` for a program that ends.
 pub(super) fn seen(
     threads: &[Thread],
     at_once: &[u64],
-    known: Limit,
+    (known, runtimes): (Limit, &Runtimes),
     cpus: usize,
     in_flight: Option<f64>,
 ) -> Option<Limit> {
@@ -183,8 +187,11 @@ pub(super) fn seen(
     let of = |whys: &[Asleep]| {
         working().flat_map(|thread| whys.iter().map(|why| thread.asleep(*why))).sum::<f64>()
     };
-    let for_each_other = of(&[Asleep::Lock, Asleep::Parked]) >= IN_FUTEX_MIN * of(&Asleep::SAMPLED);
-    let is_full = working().any(|thread| thread.run_s > FULL_SHARE * thread.wall_s);
+    let for_each_other = of(&[Asleep::Lock, Asleep::Parked]) >= FOR_EACH_OTHER_MIN * of(&Asleep::SAMPLED);
+    // Of a program that ends nobody knows whether there is work for another.
+    let moves =
+        |thread: &Thread| in_flight.is_some() && runtimes.of(thread.id.pid).is_some_and(|rules| rules.parks);
+    let is_full = working().any(|thread| thread.run_s > FULL_SHARE * thread.wall_s && !moves(thread));
     (for_each_other && !is_full).then(|| counted(at_once, known, cpus, in_flight)).flatten()
 }
 
@@ -193,11 +200,11 @@ fn counted(at_once: &[u64], known: Limit, cpus: usize, in_flight: Option<f64>) -
     let samples = sum(at_once);
     let of = |counts: &[u64]| sum(counts) / samples;
     let most = (1..at_once.len()).find(|most| of(&at_once[most + 1..]) <= MORE_MAX)?;
-    let as_many = of(&at_once[most..=most]);
+    let fewer = of(&at_once[..most]);
     let threads = most as f64;
     let is_below = threads + 0.5 <= known.threads && most < cpus;
     let has_work = in_flight.is_none_or(|in_flight| in_flight >= IN_FLIGHT_MIN * threads);
-    (samples >= SAMPLES_MIN && as_many >= AS_MANY_MIN && is_below && has_work)
+    (samples >= SAMPLES_MIN && fewer <= FEWER_MAX && is_below && has_work)
         .then_some(Limit { threads, by: LimitedBy::Seen })
 }
 
@@ -211,6 +218,8 @@ mod tests {
         let seen =
             |at_once: &[u64], in_flight| counted(at_once, known, 2, in_flight).map(|limit| limit.threads);
         assert_eq!(seen(&[2, 96, 2], None), Some(1.0));
+        assert_eq!(seen(&[0, 89, 9, 1, 1], Some(16.0)), Some(1.0), "a mutex of Go, held while it computes");
+        assert_eq!(seen(&[8, 90, 2], Some(16.0)), None, "now and then there is nothing to do");
         assert_eq!(seen(&[2, 96, 2], Some(64.0)), Some(1.0));
         assert_eq!(seen(&[2, 96, 2], Some(1.0)), None, "one connection, one thread at once");
         assert_eq!(seen(&[60, 38, 2], None), None, "a pool with little to do");

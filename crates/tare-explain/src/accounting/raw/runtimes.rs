@@ -16,7 +16,7 @@ pub(crate) enum LimitedBy {
     RubyLock,
     /// It has no more threads that work.
     Threads,
-    /// No more were ever found running at once, and nothing is known of what keeps the others.
+    /// Most samples found so many running at once, few found more, and nothing is known of what keeps the others.
     Seen,
 }
 

@@ -2,10 +2,20 @@
 
 use crate::accounting::{Closed, ratio};
 use crate::bottlenecks::signs::locks::parked;
+use crate::capacity::iron::Point;
 use crate::capacity::levels::Accounting;
+use std::time::Duration;
+use tare_model::plan::{Level, turn_for};
 
-/// More connections must bring this factor before they are said to bring more.
+/// More connections bring more where the rate follows them with this elasticity: what works on a few requests at once brings a little more
+/// when its queue is never empty. 1.5 times the rate is enough, however many more they are.
+const MORE_ELASTICITY: f64 = 0.3;
+const MORE_RATE_MAX: f64 = 1.5;
+/// Where they fill a side, this factor is.
 const MORE_RATE: f64 = 1.1;
+/// A server this busy, or a generator that would be with the CPU time of its requests, has no time to spare for more.
+const SERVER_FULL: f64 = 0.8;
+const GENERATOR_FULL: f64 = 0.6;
 /// A busy server that does so many times as much with more connections was busy with waiting for them. Less comes of answers in batches.
 const SPINS_RATE: f64 = 1.5;
 
@@ -19,7 +29,9 @@ const ALONE_MAX: f64 = 1.0;
 
 /// Whether a saturating level with more connections reached clearly more; `None` where there is no such level.
 pub(crate) fn more_connections_bring_more(accounting: &Accounting) -> Option<bool> {
-    rate_with_more(accounting).map(|times| times >= MORE_RATE)
+    let more = More::of(accounting)?;
+    let in_proportion = more.in_flight.powf(MORE_ELASTICITY).clamp(MORE_RATE, MORE_RATE_MAX);
+    Some(more.rate >= if more.fills_a_side { MORE_RATE } else { in_proportion })
 }
 
 /// Whether what the server runs is not for requests: far more of them cost it far less each, and so few are in flight that it could
@@ -29,20 +41,56 @@ pub(crate) fn spins(accounting: &Accounting) -> bool {
     let costs = cost_s(&accounting.asked.pool)
         .zip(accounting.saturating.as_ref().and_then(|level| cost_s(&level.pool)));
     let costs_less = costs.is_some_and(|(asked_s, saturating_s)| asked_s >= SPINS_RATE * saturating_s);
-    let is_faster = rate_with_more(accounting).is_some_and(|times| times >= SPINS_RATE);
+    let is_faster = More::of(accounting).is_some_and(|more| more.rate >= SPINS_RATE);
     few_in_flight(accounting) && is_faster && costs_less
 }
 
-/// The rate of a saturating level with more connections, over the asked one; `None` where there is no such level.
-fn rate_with_more(accounting: &Accounting) -> Option<f64> {
-    let connections =
-        |level: &tare_model::plan::Level| level.connections.saturating_mul(level.pipeline.max(1));
-    let (asked, saturating) = (accounting.asked_level()?, accounting.saturating_level?);
-    let more = connections(saturating) > connections(asked);
-    let rates =
-        accounting.asked.pool.rate_hz().zip(accounting.saturating.as_ref()?.pool.rate_interleaved_hz());
-    let rates = rates.filter(|(asked, _)| more && *asked > 0.0);
-    rates.map(|(asked, saturating)| saturating / asked)
+/// A saturating level with more connections, over the asked one.
+pub(crate) struct More {
+    /// How many times the requests in flight.
+    pub in_flight: f64,
+    /// How many times the rate.
+    pub rate: f64,
+    /// Its answers per second, at least.
+    pub rate_hz: f64,
+    /// Whether the server or the generator has nothing to spare there.
+    pub fills_a_side: bool,
+}
+
+impl More {
+    /// `None` where there is no such level.
+    pub fn of(accounting: &Accounting) -> Option<More> {
+        let kept = |level: &Level| f64::from(level.connections) * f64::from(level.pipeline.max(1));
+        let (asked, more) = (kept(accounting.asked_level()?), kept(accounting.saturating_level?));
+        let level = &accounting.saturating.as_ref()?.pool;
+        let asked_hz = accounting.asked.pool.rate_hz().filter(|rate_hz| more > asked && *rate_hz > 0.0)?;
+        let rate_hz = own_rate_hz(level, more)?;
+        let server = Point::of(level).is_ok_and(|point| point.fullness() >= SERVER_FULL);
+        let generator = accounting.load().is_some_and(|load| {
+            let request_s = accounting.asked.pool.per_request(load.run_s).unwrap_or(0.0);
+            request_s * rate_hz >= GENERATOR_FULL * load.serving().min(load.cpus())
+        });
+        let fills_a_side = server || generator;
+        Some(More { in_flight: more / asked, rate: rate_hz / asked_hz, rate_hz, fills_a_side })
+    }
+
+    /// ∂ln rate / ∂ln requests in flight.
+    pub fn elasticity(&self) -> f64 {
+        self.rate.ln() / self.in_flight.ln()
+    }
+}
+
+/// Answers per second of a server's own part of the time, at least. What is in flight at the end of a turn is answered in another server's, so
+/// that its own turns alone would bring fewer than are counted. A record does not say how long its turns were (the requests of the slowest
+/// server decide); this server's own requests tell, by Little's law.
+fn own_rate_hz(level: &Closed, in_flight: f64) -> Option<f64> {
+    let rate_hz = level.rate_interleaved_hz().filter(|rate_hz| *rate_hz > 0.0)?;
+    if level.arms() < 2 {
+        return Some(rate_hz);
+    }
+    let latency_s = in_flight / rate_hz;
+    let turn = turn_for(Duration::try_from_secs_f64(latency_s).unwrap_or(Duration::MAX));
+    Some(rate_hz / (1.0 + latency_s / turn.as_secs_f64()))
 }
 
 /// As a level with more shows; where there is none, as is likely.

@@ -2,6 +2,7 @@
 
 use crate::accounting::{Limit, LimitedBy};
 use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::concurrency::more_connections_bring_more;
 use crate::bottlenecks::signs::sides::{Side, fuller_side, server_is_full};
 use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
@@ -27,12 +28,16 @@ pub(crate) fn working_threads(accounting: &Accounting) -> usize {
 
 /// The claim of a limit that the program fills.
 pub(crate) fn filled(accounting: &Accounting) -> Option<Claim> {
-    below_cpus(accounting)?;
+    let limit = below_cpus(accounting)?;
     if accounting.command.is_some() {
         let sut = accounting.sut()?;
         // A program of few threads that are all full is held by its work.
-        let by_itself = sut.limit.is_some_and(|limit| limit.by == LimitedBy::Threads);
+        let by_itself = limit.by == LimitedBy::Threads;
         return (!by_itself && sut.busy() >= FULL * sut.cpus()).then(|| Claim::at(Rank::LimitFull));
+    }
+    // More requests bring no more where something of its own holds them.
+    if limit.by == LimitedBy::Seen && more_connections_bring_more(accounting) == Some(true) {
+        return None;
     }
     if server_is_full(accounting) {
         return Some(Claim::at(Rank::LimitFull));
