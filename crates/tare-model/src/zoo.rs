@@ -125,6 +125,12 @@ pub struct Found {
     pub gross: Option<f64>,
     /// The net figure, where there is one, in the same unit.
     pub net: Option<f64>,
+    /// Its 95 % interval; `null`: none.
+    #[serde(default)]
+    pub net_ci95: Option<[f64; 2]>,
+    /// Net of a CPU over the reference server's of one, measured in the same minute; `null`: not measured.
+    #[serde(default)]
+    pub net_over_reference: Option<f64>,
     /// The first [`FINDINGS_MAX`] findings, in the verdict's own order.
     pub findings: Vec<Listed>,
 }
@@ -156,6 +162,13 @@ pub struct Summary {
     pub nets: usize,
     /// Of these, pairs whose largest net is at most 5 % above the smallest.
     pub nets_repeat: usize,
+    /// Intervals of nets of these pairs.
+    #[serde(default)]
+    pub intervals: usize,
+    /// Of these, intervals that hold the median of the pair's other nets. That has an error too: of three nets with exact 95 % intervals 89 %
+    /// do.
+    #[serde(default)]
+    pub intervals_hold: usize,
     /// For each truth: how often each cause was named.
     pub confusion: BTreeMap<String, BTreeMap<Cause, usize>>,
 }

@@ -83,6 +83,14 @@ fn figures(zoo: &Zoo) -> Block {
     let summary = &zoo.summary;
     let measured = summary.runs - summary.failed;
     let residual = summary.residual_max.map_or("not known".into(), percent);
+    let held = match summary.intervals {
+        0 => String::new(),
+        intervals => format!(
+            "; {} of {} hold the median of the pair's other runs (of three exact ones 89 % do)",
+            summary.intervals_hold,
+            things(intervals, "interval")
+        ),
+    };
     let pairs = [
         (
             "accounting",
@@ -91,7 +99,7 @@ fn figures(zoo: &Zoo) -> Block {
         (
             "net",
             format!(
-                "repeats within 5 % in {} of {} with two or more",
+                "repeats within 5 % in {} of {} with two or more{held}",
                 summary.nets_repeat,
                 things(summary.nets, "pair")
             ),

@@ -6,8 +6,13 @@ use toml::de::{DeTable, DeValue};
 
 /// Every subject's file. A new one is its file and a line here.
 static SUBJECTS: &[(&str, &str)] = &[
+    ("aiohttp", include_str!("subjects/aiohttp.toml")),
+    ("apache", include_str!("subjects/apache.toml")),
+    ("apache-cgi", include_str!("subjects/apache-cgi.toml")),
+    ("caddy", include_str!("subjects/caddy.toml")),
     ("erlang", include_str!("subjects/erlang.toml")),
     ("go", include_str!("subjects/go.toml")),
+    ("gunicorn", include_str!("subjects/gunicorn.toml")),
     ("haproxy", include_str!("subjects/haproxy.toml")),
     ("jdk", include_str!("subjects/jdk.toml")),
     ("lighttpd", include_str!("subjects/lighttpd.toml")),
@@ -17,12 +22,17 @@ static SUBJECTS: &[(&str, &str)] = &[
     ("nginx", include_str!("subjects/nginx.toml")),
     ("node", include_str!("subjects/node.toml")),
     ("node-cluster", include_str!("subjects/node-cluster.toml")),
+    ("php-cli", include_str!("subjects/php-cli.toml")),
     ("php-fpm", include_str!("subjects/php-fpm.toml")),
     ("postgresql", include_str!("subjects/postgresql.toml")),
+    ("puma", include_str!("subjects/puma.toml")),
     ("python", include_str!("subjects/python.toml")),
     ("redis", include_str!("subjects/redis.toml")),
     ("ruby", include_str!("subjects/ruby.toml")),
+    ("starman", include_str!("subjects/starman.toml")),
+    ("tomcat", include_str!("subjects/tomcat.toml")),
     ("uvicorn", include_str!("subjects/uvicorn.toml")),
+    ("varnish", include_str!("subjects/varnish.toml")),
 ];
 
 /// What can be true.

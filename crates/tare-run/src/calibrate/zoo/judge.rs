@@ -27,6 +27,10 @@ pub(super) fn judge(truth: &Truth, outcome: &Outcome) -> Found {
             finding.effect_ln > 0.0 && finding.effect_ln < NOTE_LN && finding.cause != Cause::NotSteady;
         truth.undisturbed && !own && !note
     };
+    let net = match &outcome.figures.net {
+        NetOrMissing::Net(net) => Some(net),
+        NetOrMissing::Missing(_) => None,
+    };
     Found {
         bottleneck: verdict.bottleneck,
         confidence: verdict.bottleneck_confidence,
@@ -38,10 +42,9 @@ pub(super) fn judge(truth: &Truth, outcome: &Outcome) -> Found {
             Gross::Measured(estimate) => Some(estimate.value),
             Gross::Missing { .. } => None,
         },
-        net: match &outcome.figures.net {
-            NetOrMissing::Net(net) => Some(net.value),
-            NetOrMissing::Missing(_) => None,
-        },
+        net: net.map(|net| net.value),
+        net_ci95: net.and_then(|net| net.ci95),
+        net_over_reference: net.and_then(|net| Some(net.against_reference.as_ref()?.ratio)),
         findings: verdict.findings.iter().take(FINDINGS_MAX).map(listed).collect(),
     }
 }
@@ -53,14 +56,15 @@ fn listed(finding: &Finding) -> Listed {
 /// Counts the runs.
 pub(super) fn summary(runs: &[Run], truths: &[Truth]) -> Summary {
     let mut summary = Summary { runs: runs.len(), ..Summary::default() };
-    let mut nets: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
+    let mut nets: BTreeMap<(&str, &str), Vec<Net>> = BTreeMap::new();
     for run in runs {
         let nets = nets.entry((&run.subject, &run.truth)).or_default();
         let RunResult::Measured(found) = &run.result else {
             summary.failed += 1;
             continue;
         };
-        nets.extend(found.net.filter(|net| net.is_finite() && *net > 0.0));
+        let net = found.net.filter(|net| net.is_finite() && *net > 0.0);
+        nets.extend(net.map(|value| Net { value, ci95: found.net_ci95 }));
         match found.judgement {
             Judgement::Right => summary.right += 1,
             Judgement::NotKnown => summary.not_known += 1,
@@ -77,11 +81,32 @@ pub(super) fn summary(runs: &[Run], truths: &[Truth]) -> Summary {
         *summary.confusion.entry(run.truth.clone()).or_default().entry(found.bottleneck).or_default() += 1;
     }
     summary.pairs = nets.len();
-    let several = nets.values().filter(|nets| nets.len() > 1);
-    let apart = |nets: &&Vec<f64>| {
-        let most = nets.iter().copied().fold(0.0, f64::max);
-        most / nets.iter().copied().fold(f64::INFINITY, f64::min) - 1.0 <= NETS_APART
-    };
-    (summary.nets, summary.nets_repeat) = (several.clone().count(), several.filter(apart).count());
+    for nets in nets.values().filter(|nets| nets.len() > 1) {
+        summary.nets += 1;
+        summary.nets_repeat += usize::from(apart(nets) <= NETS_APART);
+        let held = (0..nets.len()).filter_map(|place| is_held(nets, place)).collect::<Vec<bool>>();
+        summary.intervals += held.len();
+        summary.intervals_hold += held.into_iter().filter(|held| *held).count();
+    }
     summary
+}
+
+/// The net of a run.
+struct Net {
+    value: f64,
+    ci95: Option<[f64; 2]>,
+}
+
+/// By how much the largest is above the smallest.
+fn apart(nets: &[Net]) -> f64 {
+    let values = || nets.iter().map(|net| net.value);
+    values().fold(0.0, f64::max) / values().fold(f64::INFINITY, f64::min) - 1.0
+}
+
+/// Whether the interval of one holds the median of the others; `None`: it has no interval.
+fn is_held(nets: &[Net], place: usize) -> Option<bool> {
+    let [low, high] = nets[place].ci95?;
+    let others = nets.iter().enumerate().filter(|(other, _)| *other != place);
+    let median = tare_stats::median(&others.map(|(_, net)| net.value).collect::<Vec<f64>>())?;
+    Some((low..=high).contains(&median))
 }

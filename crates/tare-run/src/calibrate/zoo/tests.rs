@@ -52,6 +52,8 @@ fn run(subject: &str, truth: &str, judgement: Judgement, net: Option<f64>) -> Ru
         residual_ratio: Some(0.002),
         gross: Some(1.0),
         net,
+        net_ci95: net.map(|net| [0.97 * net, 1.05 * net]),
+        net_over_reference: None,
         findings: Vec::new(),
     };
     Run { subject: subject.into(), truth: truth.into(), repeat: 1, result: RunResult::Measured(found) }
@@ -73,6 +75,8 @@ fn runs_are_counted_by_pair_and_a_failed_one_is_not_right() {
     assert_eq!((summary.right, summary.not_known, summary.wrong), (3, 1, 1));
     assert_eq!((summary.undisturbed, summary.alarmed, summary.closed), (2, 0, 5));
     assert_eq!((summary.nets, summary.nets_repeat), (2, 1));
+    // 100 holds 104 and 104 does not hold 100; 100 and 106 do not hold each other.
+    assert_eq!((summary.intervals, summary.intervals_hold), (4, 1));
     assert_eq!(summary.confusion["quota"][&Cause::ServerCpuBound], 3);
     assert!(!summary.is_good());
     assert!(judge::summary(&runs[..2], &truths).is_good());
