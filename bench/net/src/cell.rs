@@ -82,17 +82,19 @@ pub fn measure(args: &Args, round: u32, kind: Kind, row: Row) -> Result<Cell> {
     let folder = tempfile::tempdir()?;
     let record = folder.path().join("cell.tare");
     let mut command = Command::new(&args.tare);
-    command
-        .args(["run", "--json", "-q", "--trials", &args.trials.to_string(), "-w", "200ms", "-o"])
-        .arg(record);
+    command.args(["run", "--json", "-q", "-o"]).arg(record);
     let wrk = |threads| format!("wrk -t{threads} -c64 -d2s {}", server.url);
     match row {
         Row::Weak => command.args(["--load", &wrk(1)]),
         Row::WeakThreads => command.args(["--load", &wrk(8)]),
+        _ if args.long => &mut command,
         _ => {
             command.arg("-d").arg(format!("{}ms", args.trial_ms * if row.quota().is_some() { 2 } else { 1 }))
         }
     };
+    if !args.long {
+        command.args(["--trials", &args.trials.to_string(), "-w", "200ms"]);
+    }
     command.args(["--load-cpus", if row == Row::Shared { "0" } else { "1" }]);
     match row {
         Row::Eight => command.args(["-c", "8"]),

@@ -45,6 +45,9 @@ struct Args {
     /// Trials of each level in a cell: more of them average over more of what a host does to two programs unlike.
     #[arg(long, default_value_t = 1)]
     trials: u32,
+    /// Sessions as `tare run` makes them by itself: warm-up, trials and their lengths are its own choice.
+    #[arg(long, conflicts_with_all = ["trial_ms", "trials"])]
+    long: bool,
     /// Only these servers.
     #[arg(long = "server", value_delimiter = ',')]
     servers: Vec<Kind>,
@@ -86,6 +89,8 @@ struct Slice {
     trial_ms: u64,
     #[serde(default = "one")]
     trials: u32,
+    #[serde(default)]
+    long: bool,
     seed: u64,
 }
 
@@ -163,6 +168,7 @@ fn rounds(args: &Args, results: &mut Results) -> Result<()> {
         rounds: args.rounds,
         trial_ms: args.trial_ms,
         trials: args.trials,
+        long: args.long,
         seed: args.seed,
     });
     let rows: Vec<Row> = match args.only.is_empty() {

@@ -1,10 +1,10 @@
 //! What follows from the cells: spreads, pairs of nets, largest parts.
 
-use crate::Results;
 use crate::cell::Cell;
 use crate::place;
 use crate::rows::Row;
 use crate::servers::Kind;
+use crate::{Results, Slice};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -176,22 +176,24 @@ fn pair(
 
 /// The tables.
 pub fn markdown(results: &Results, summary: &Summary) -> String {
-    let mut trials: Vec<String> = results.slices.iter().map(|slice| slice.trials.to_string()).collect();
-    trials.sort_unstable();
-    trials.dedup();
+    let length = |slice: &Slice| match (slice.long, slice.trials) {
+        (true, _) => "sessions as `tare run` makes them by itself".to_owned(),
+        (false, 1) => "one trial of each level".to_owned(),
+        (false, several) => format!("{several} trials of each level"),
+    };
+    let mut lengths: Vec<String> = results.slices.iter().map(length).collect();
+    lengths.sort_unstable();
+    lengths.dedup();
     let mut text = format!(
         "# Net holds still\n\n\
          Two servers on CPU 0 under eight things that are done to them, in rounds whose order is drawn at random, fresh processes in each\n\
-         cell, {} of each level. Gross: medians. Net: what a CPU does over what it does for the reference server, which is loaded interleaved\n\
+         cell, {}. Gross: medians. Net: what a CPU does over what it does for the reference server, which is loaded interleaved\n\
          with it, 5 ms each; in req/s where the reference does {:.0}k, its geometric mean here. Means of logarithms over rounds without the fifth at either\n\
          end, 95 % intervals by Student's t on the winsorised spread (Yuen 1974), pairs by round. Made by `bench/net`.\n\n\
          The host moved the CPUs: {} cells more were measured while a cache line took twice or half as long from server to generator as in most,\n\
          and are not in these figures.\n\n\
          Machine: {}, kernel {}.\n\n",
-        match trials.join(" or ") {
-            one if one == "1" => "one trial".to_owned(),
-            several => format!("{several} trials"),
-        },
+        lengths.join(" or "),
         summary.reference_hz / 1e3,
         summary.elsewhere,
         results.machine["cpu_model"].as_str().unwrap_or("?"),
