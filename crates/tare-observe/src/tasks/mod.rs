@@ -161,7 +161,7 @@ impl Observer for Tasks {
             readings.entry(reading.source).or_default().push(reading);
         }
         let series = self.worth_a_series(&readings);
-        let open_ns = self.open_waits(&readings);
+        let open_ns = self.open_waits(&readings, observed.begin_ns());
         for (at, watched) in (0u32..).zip(&self.watched) {
             let of = |source: Source| readings.get(&source.number(at)).map_or(&[][..], Vec::as_slice);
             if !of(Source::Schedstat).is_empty() {
@@ -241,17 +241,21 @@ impl Tasks {
         }
     }
 
-    /// How long the waits had lasted that were open at the beginning and at the end, of threads that were there at both.
-    fn open_waits(&self, readings: &BTreeMap<u32, Vec<Reading>>) -> BTreeMap<u32, [u64; 2]> {
+    /// How long the waits had lasted that were open at the beginning and at the end, of threads that were there at both, those among them that
+    /// rested at first.
+    fn open_waits(&self, readings: &BTreeMap<u32, Vec<Reading>>, begin_ns: u64) -> BTreeMap<u32, [u64; 2]> {
         let of = |at: u32, source: Source| readings.get(&source.number(at)).map_or(&[][..], Vec::as_slice);
         let mut waits = BTreeMap::new();
         let mut open = Vec::new();
-        for (at, watched) in (0u32..).zip(&self.watched).take(self.at_begin) {
-            if watched.gone || !matches!(watched.role, Role::Sut | Role::Load) {
-                continue;
-            }
+        for (at, watched) in (0u32..).zip(&self.watched) {
             let schedstat: Vec<Schedstat> =
                 of(at, Source::Schedstat).iter().filter_map(Schedstat::of).collect();
+            let rested =
+                watched.was_resting && schedstat.first().is_some_and(|first| first.at_ns <= begin_ns);
+            let was_there = (at as usize) < self.at_begin || rested;
+            if watched.gone || !was_there || !matches!(watched.role, Role::Sut | Role::Load) {
+                continue;
+            }
             waits.insert(at, [open_waits::before_ns(&schedstat), 0]);
             let stat = of(at, Source::Stat).last().map_or("", Reading::text);
             open.extend(Open::new(at, watched, &schedstat, stat));
@@ -310,4 +314,39 @@ fn states_stride(scene: &Scene, threads: usize) -> u64 {
 
 fn is_forbidden(error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::PermissionDenied
+}
+
+#[cfg(test)]
+mod tests {
+    use super::watched::Watched;
+    use super::*;
+    use crate::watch::Watch;
+    use tare_machine::Root;
+
+    /// Two threads that had waited for 40 ms as the window began: one rested then, the other was first seen later.
+    #[test]
+    fn a_thread_that_rested_may_have_waited_as_the_window_began() {
+        let folder = tempfile::tempdir().unwrap();
+        let task = folder.path().join("proc/7/task/7");
+        std::fs::create_dir_all(&task).unwrap();
+        std::fs::write(task.join("stat"), format!("7 (web) S{}\n", " 1".repeat(49))).unwrap();
+        std::fs::write(task.join("schedstat"), "0 0 0\n").unwrap();
+        let scene = Scene::new(Watch::default(), &Root::at(folder.path()));
+        let mut tasks = Tasks::new(&scene);
+        let mut found = |was_resting: bool| {
+            let mut watched = Watched::open(&scene, 7, 7, Role::Sut).unwrap();
+            watched.was_resting = was_resting;
+            tasks.watched = vec![watched];
+            tasks.tape.clear();
+            for (at_ms, wait_ms) in [(990, 0), (1_020, 70), (1_060, 70)] {
+                let text = format!("0 {} 1\n", wait_ms * 1_000_000);
+                tasks.tape.keep(Source::Schedstat.number(0), at_ms * 1_000_000, text.as_bytes());
+            }
+            let readings = tasks.tape.readings().collect();
+            let readings = BTreeMap::from([(Source::Schedstat.number(0), readings)]);
+            tasks.open_waits(&readings, 1_000_000_000)
+        };
+        assert_eq!(found(true), BTreeMap::from([(0, [40_000_000, 0])]));
+        assert_eq!(found(false), BTreeMap::new());
+    }
 }
