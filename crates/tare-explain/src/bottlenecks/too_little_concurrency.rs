@@ -94,16 +94,16 @@ static PAGE: Page = Page {
     evidence: &[
         "Connections, rate, time of a request, and requests in flight by Little's law.",
         "How busy server and generator were.",
-        "The rate at a level with more connections, where it was measured. Where both sides have time to spare there, it must \
-         have risen with an elasticity of 0.3, at most to 1.5 times (as for four times the connections); where one is full, by \
-         10 %. Without such a level, four requests in flight for each thread are taken to be few.",
+        "The rate at a level with more connections, where it was measured. It must be 10 % higher \
+         where a side is full there. Where both sides have time to spare it must be 1.5 times as high, or have an elasticity of \
+         0.3 if that asks for less. Without such a level, four requests in flight for each thread are taken to be few.",
     ],
     looks_the_same: &[
         "`delayed-ack`, `network-ceiling`: both sides have time, and the time goes to the way between them.",
         "`lock-contended`, `blocked-on-downstream`: the server's threads sleep for its own reasons.",
         "`offered-load`: the rate is fixed, and it is reached.",
-        "`parallelism-limited`, `workers-exhausted`, `unknown`: neither side is full, and more connections bring hardly more: the program \
-         works on only so many requests at once.",
+        "`parallelism-limited`, `workers-exhausted`, `unknown`: neither side is full, and more connections bring little more: the program \
+         works on a fixed number of requests at once.",
     ],
     to_do: &[
         "Open more connections: `tare run -c 256 URL`, or have more in flight on each: `--pipeline 4`, \

@@ -11,7 +11,7 @@ use tare_model::plan::{Level, turn_for};
 /// when its queue is never empty. 1.5 times the rate is enough, however many more they are.
 const MORE_ELASTICITY: f64 = 0.3;
 const MORE_RATE_MAX: f64 = 1.5;
-/// Where they fill a side, this factor is.
+/// Where they fill a side, this factor is enough.
 const MORE_RATE: f64 = 1.1;
 /// A server this busy, or a generator that would be with the CPU time of its requests, has no time to spare for more.
 const SERVER_FULL: f64 = 0.8;
@@ -48,13 +48,13 @@ pub(crate) fn spins(accounting: &Accounting) -> bool {
 /// A saturating level with more connections, over the asked one.
 pub(crate) struct More {
     /// How many times the requests in flight.
-    pub in_flight: f64,
+    in_flight: f64,
     /// How many times the rate.
     pub rate: f64,
     /// Its answers per second, at least.
     pub rate_hz: f64,
     /// Whether the server or the generator has nothing to spare there.
-    pub fills_a_side: bool,
+    fills_a_side: bool,
 }
 
 impl More {
@@ -80,9 +80,9 @@ impl More {
     }
 }
 
-/// Answers per second of a server's own part of the time, at least. What is in flight at the end of a turn is answered in another server's, so
-/// that its own turns alone would bring fewer than are counted. A record does not say how long its turns were (the requests of the slowest
-/// server decide); this server's own requests tell, by Little's law.
+/// Answers per second of a server's own part of the time, at least. What is in flight at the end of a turn is answered in another server's turn,
+/// and is counted too: it is taken off here. A record does not say how long its turns were. They follow from how long a request takes, and that
+/// from Little's law.
 fn own_rate_hz(level: &Closed, in_flight: f64) -> Option<f64> {
     let rate_hz = level.rate_interleaved_hz().filter(|rate_hz| *rate_hz > 0.0)?;
     if level.arms() < 2 {
