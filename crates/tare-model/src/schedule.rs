@@ -65,9 +65,9 @@ pub enum ScheduleSource {
 pub enum Sleep {
     /// For events, or for a socket that it accepted.
     Event,
-    /// For a lock: a futex whose word says that somebody has it, or one of the kernel's own that sleep.
+    /// For a lock: a futex whose word says that somebody has it, a file's, or one of the kernel's own that sleep.
     Lock,
-    /// In a futex that is not known to be a lock's: for work, for a hand-over, for another thread to end.
+    /// In a futex that is not known to be a lock's, or a semaphore: for work, for a hand-over, for another thread to end.
     Parked,
     /// For a disk.
     Disk,

@@ -1,4 +1,4 @@
-//! `lock-contended`: serving threads slept in a futex. The program's own: it stays in net.
+//! `lock-contended`: serving threads slept for a lock: in a futex, or for a file's. The program's own: it stays in net.
 
 use crate::accounting::{Asleep, LimitedBy};
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
@@ -93,17 +93,17 @@ fn add_traced_lock(accounting: &Accounting, draft: &mut Draft) {
 }
 
 static PAGE: Page = Page {
-    brief: "Serving threads slept for a lock of the program (futex).",
+    brief: "Serving threads slept for a lock of the program (a futex, or a file's lock).",
     means: &[
-        "Threads that handle requests were asleep in futexes, and most of the time another serving thread \
+        "Threads that handle requests were asleep in locks, and most of the time another serving thread \
          was awake that can have held the lock. Requests pass one by one through what the lock protects: a \
          serial bottleneck.",
         "More CPUs do not help. It is the program's own structure, so net is bounded by it.",
     ],
     evidence: &[
-        "Share of the entitlement in which serving threads slept in futexes, and the same for each thread.",
+        "Share of the entitlement in which serving threads slept in locks, and the same for each thread.",
         "Only futexes whose word says that a lock is taken count: parked threads, condition variables and \
-         threads that are joined sleep with other words.",
+         threads that are joined sleep with other words. A lock of a file (flock, fcntl) always counts, a semaphore (semop) never.",
         "Not judged for Go: what a thread of its waits for cannot be seen from outside.",
     ],
     looks_the_same: &[
@@ -115,6 +115,8 @@ static PAGE: Page = Page {
         "`one-thread-bound`: one thread does it all, and the others have nothing to do.",
     ],
     to_do: &[
+        "A file's lock: sessions of PHP keep their file locked for a whole request (`session_write_close()` ends that early), SQLite and package \
+         managers lock a database. `cat /proc/locks` lists who has one and who waits.",
         "Find the lock: `tare run --trace URL` names it, who had it and for how long. Who asks for it: `tare run \
          --stacks-off-cpu URL` and `tare flame --off-cpu`, or the runtime's own profile (Go: mutex profile, JVM: `jcmd PID Thread.print`).",
         "Hold it for less, split it (one per shard), or replace it (a counter for each thread, \
@@ -124,11 +126,11 @@ static PAGE: Page = Page {
     to_confirm: &[
         "There is no intervention: a lock of the program cannot be given or taken. Run again with half the \
          threads: the wait falls by more than the rate does.",
-        "By hand: `cat /proc/PID/task/TID/wchan` shows futex_wait_queue for most serving threads.",
+        "By hand: `cat /proc/PID/task/TID/wchan` shows futex_wait_queue (locks_lock_inode_wait for a file's lock) for most serving threads.",
     ],
     source: &[
         "Samples of wchan and state, or traced switches, where the lock's address is the first argument of \
-         futex(2). Net at a lock follows the machine repairman's \
+         futex(2); /proc/locks lists the locks of files. Net at a lock follows the machine repairman's \
          model: M. Reiser, S. Lavenberg, Mean-Value Analysis of Closed Multichain Queuing Networks, JACM \
          1980.",
     ],

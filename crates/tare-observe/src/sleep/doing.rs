@@ -48,7 +48,9 @@ pub(crate) fn parse_syscall(text: &str) -> Doing {
                 None => Doing::Asleep(sleep),
             }
         }
-        _ if is_in(FUTEX) => Doing::Asleep(Sleep::Parked),
+        (libc::SYS_fcntl, _) => Doing::Asleep(fcntl(argument())),
+        _ if is_in(FILE_LOCK) => Doing::Asleep(Sleep::Lock),
+        _ if is_in(FUTEX) || is_in(SEMAPHORE) => Doing::Asleep(Sleep::Parked),
         _ if is_in(DISK) => Doing::Asleep(Sleep::Disk),
         _ if is_in(TIMER) => Doing::Asleep(Sleep::Timer),
         _ => Doing::Asleep(Sleep::Other),
@@ -68,6 +70,12 @@ pub(crate) fn poll(count: Option<u64>, limit: Option<u64>) -> Sleep {
     let is_none = |limit: u64| matches!(limit, 0 | 0x8000_0000..=0xffff_ffff | u64::MAX);
     let is_timer = count == Some(0) && limit.is_some_and(|limit| !is_none(limit));
     if is_timer { Sleep::Timer } else { Sleep::Event }
+}
+
+/// `fcntl(DESCRIPTOR, COMMAND)` sleeps for a lock of a file or of a part of one.
+fn fcntl(command: Option<u64>) -> Sleep {
+    let is_lock = |command: u64| [libc::F_SETLKW, libc::F_OFD_SETLKW].contains(&(command as i32));
+    if command.is_some_and(is_lock) { Sleep::Lock } else { Sleep::Other }
 }
 
 const SELECT: &[i64] = &[
@@ -109,6 +117,12 @@ const SOCKET: &[i64] = &[
 /// Of these the word is not among the arguments, or there are several. The last is `futex_wait` (Linux 6.7), the same number
 /// everywhere.
 const FUTEX: &[i64] = &[libc::SYS_futex_waitv, 455];
+
+/// A lock of a whole file: whoever waits for it waits for another that has it.
+const FILE_LOCK: &[i64] = &[libc::SYS_flock];
+
+/// Semaphores of System V: whether one is a lock is not in the call.
+const SEMAPHORE: &[i64] = &[libc::SYS_semop, libc::SYS_semtimedop];
 
 const DISK: &[i64] = &[
     libc::SYS_fsync,
@@ -154,6 +168,8 @@ mod tests {
         assert_eq!(call(libc::SYS_read), Doing::ReadOrWrite(0x11));
         assert_eq!(call(libc::SYS_recvfrom), Doing::Socket(0x11));
         assert_eq!(call(libc::SYS_fsync), Doing::Asleep(Sleep::Disk));
+        assert_eq!(call(libc::SYS_flock), Doing::Asleep(Sleep::Lock));
+        assert_eq!(call(libc::SYS_semop), Doing::Asleep(Sleep::Parked));
         assert_eq!(call(libc::SYS_clock_nanosleep), Doing::Asleep(Sleep::Timer));
         let of = |number: i64, arguments| parse_syscall(&format!("{number} {arguments} 0x7ffe 0x7ffd\n"));
         for (number, arguments, sleep) in [
@@ -161,6 +177,9 @@ mod tests {
             (libc::SYS_pselect6, "0x400 0x0 0x0 0x0 0x7ffe 0x0", Sleep::Timer),
             (libc::SYS_pselect6, "0x4 0x7ff0 0x0 0x0 0x7ffe 0x0", Sleep::Event),
             (libc::SYS_pselect6, "0x0 0x0 0x0 0x0 0x0 0x0", Sleep::Event),
+            (libc::SYS_fcntl, "0x3 0x7 0x7ffe 0x0 0x0 0x0", Sleep::Lock),
+            (libc::SYS_fcntl, "0x3 0x26 0x7ffe 0x0 0x0 0x0", Sleep::Lock),
+            (libc::SYS_fcntl, "0x3 0x5 0x7ffe 0x0 0x0 0x0", Sleep::Other),
             (libc::SYS_ppoll, "0x0 0x0 0x7ffe 0x0 0x0 0x0", Sleep::Timer),
             (libc::SYS_ppoll, "0x7ff0 0x1 0x7ffe 0x0 0x0 0x0", Sleep::Event),
             (libc::SYS_ppoll, "0x0 0x0 0x0 0x0 0x0 0x0", Sleep::Event),

@@ -35,6 +35,10 @@ const FUNCTIONS: &[(&str, Hint)] = &[
     ("__percpu_down_read*", Hint::Sleep(Sleep::Lock)),
     ("percpu_down_write*", Hint::Sleep(Sleep::Lock)),
     ("__down*", Hint::Sleep(Sleep::Lock)),
+    ("locks_lock_inode_wait", Hint::Sleep(Sleep::Lock)),
+    ("do_lock_file_wait", Hint::Sleep(Sleep::Lock)),
+    ("fcntl_setlk*", Hint::Sleep(Sleep::Lock)),
+    ("*do_semtimedop", Hint::Sleep(Sleep::Parked)),
     ("io_schedule*", Hint::Sleep(Sleep::Disk)),
     ("vfs_fsync_range", Hint::Sleep(Sleep::Disk)),
     ("do_fsync", Hint::Sleep(Sleep::Disk)),
@@ -170,7 +174,7 @@ mod tests {
     use proptest::prelude::*;
 
     const KALLSYMS: &str = "1000 T schedule\n1100 T io_schedule\n1200 t futex_wait_queue\n1300 T asm_exc_page_fault\n\
-        1400 D some_data\n1500 T __x64_sys_read\n1600 T tcp_recvmsg_locked\n1700 T native_queued_spin_lock_slowpath\n\
+        1400 D some_data\n1480 T locks_lock_inode_wait\n14c0 T __do_semtimedop\n1500 T __x64_sys_read\n1600 T tcp_recvmsg_locked\n1700 T native_queued_spin_lock_slowpath\n\
         1800 T lock_sock_nested [mod]\n";
 
     #[test]
@@ -183,6 +187,8 @@ mod tests {
         assert_eq!(sleep(&[0x1004, 0x12ff]), Some(Hint::Futex));
         assert_eq!(sleep(&[0x1004, 0x1601, 0x1508]), Some(Hint::Socket));
         assert_eq!(sleep(&[0x1701]), None);
+        assert_eq!(sleep(&[0x1004, 0x1484]), Some(Hint::Sleep(Sleep::Lock)), "flock");
+        assert_eq!(sleep(&[0x1004, 0x14c4]), Some(Hint::Sleep(Sleep::Parked)), "semop");
         assert_eq!(kernel.hint(0x1701), Some(Hint::LockCode));
         assert_eq!((kernel.hint(0xfff), kernel.hint(u64::MAX)), (None, None));
     }
