@@ -33,7 +33,20 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
 fn holds(accounting: &Accounting) -> Option<Claim> {
     let together = || (kept_off(accounting) == Some(Side::Server)).then(|| Claim::at(Rank::FullerSide));
     let claim = taken_by_others(accounting, TareCause::Preempted).or_else(together);
-    claim.filter(|_| !packets::are_in_front(accounting))
+    claim.filter(|_| !packets::are_in_front(accounting) && !may_be_its_own(accounting))
+}
+
+/// Whether what ran in front of it may be processes of its own: nobody is named, and CPU time that nobody claims is much beside its own.
+fn may_be_its_own(accounting: &Accounting) -> bool {
+    named(accounting).is_none() && accounting.asked.pool.unclaimed_share().is_some()
+}
+
+/// Who took most of what was lost. Who was seen to run for a small part only of it did not take it.
+fn named(accounting: &Accounting) -> Option<(String, f64)> {
+    let neighbours = neighbours(&accounting.asked.pool);
+    let lost_cpus = accounting.sut().map_or(0.0, |sut| accounting.lost(TareCause::Preempted) * sut.cpus());
+    let seen_cpus: f64 = neighbours.iter().map(|(_, busy)| busy).sum();
+    neighbours.into_iter().next().filter(|_| seen_cpus >= SEEN_SHARE_MIN * lost_cpus)
 }
 
 fn applies(accounting: &Accounting) -> bool {
@@ -42,17 +55,13 @@ fn applies(accounting: &Accounting) -> bool {
 
 fn describe(accounting: &Accounting) -> Draft {
     let share = accounting.lost(TareCause::Preempted);
-    let neighbours = neighbours(&accounting.asked.pool);
-    // Who was seen to run for a small part only of what was lost did not take it.
-    let lost_cpus = accounting.sut().map_or(0.0, |sut| share * sut.cpus());
-    let seen_cpus: f64 = neighbours.iter().map(|(_, busy)| busy).sum();
-    let who = match neighbours.first().filter(|_| seen_cpus >= SEEN_SHARE_MIN * lost_cpus) {
-        Some((name, busy)) => format!("{name}, which took {} of a CPU there,", percent(*busy)),
+    let who = match named(accounting) {
+        Some((name, busy)) => format!("{name}, which took {} of a CPU there,", percent(busy)),
         None => "A program that no sample of the processes shows".to_owned(),
     };
     let mut evidence = vec![number("ready while others ran, share of the CPU entitlement", share, "share")];
     evidence.extend(
-        neighbours
+        neighbours(&accounting.asked.pool)
             .into_iter()
             .take(5)
             .map(|(name, busy)| number(format!("{name} on the same CPUs"), busy, "CPUs")),

@@ -86,6 +86,31 @@ fn where_no_end_is_reported_the_parents_times_count() {
     assert_eq!(outcome.verdict.bottleneck, Cause::ServerCpuBound, "{:#?}", outcome.verdict);
 }
 
+/// The kernel reports at an end what it had counted by then: of a child of half a millisecond, little. A parent that ignores SIGCHLD never learns the
+/// rest.
+#[test]
+fn what_the_kernel_left_out_at_the_ends_is_theirs_where_nobody_waits_for_them() {
+    let others =
+        |count| Ended { name: "cron".to_owned(), role: Role::Other, count, ..children(0.01)[0].clone() };
+    let explained = |beside: u64| {
+        let mut scene = forking(Some(children(1.4)));
+        scene.throttled.clear();
+        let mut record = three(&scene);
+        for trial in &mut record.trials {
+            trial.observation.ended = Some([children(0.2), vec![others(beside)]].concat());
+        }
+        add(&mut record, tasks::OTHERS_RUN_NS.id, &Subject::Machine, [0.0, 0.002e9]);
+        explain(&record)
+    };
+    let outcome = explained(2);
+    // 0.95 CPUs less what others are known to have run, and two ends of theirs.
+    assert!((cost_ns(&outcome) - 943_400.0).abs() < 1000.0, "{}", cost_ns(&outcome));
+    assert_eq!(outcome.verdict.bottleneck, Cause::ServerCpuBound, "{:#?}", outcome.verdict);
+    assert!(outcome.verdict.valid, "{:#?}", outcome.verdict.warnings);
+    // As many of somebody else's ended: half of it may be theirs, and is nobody's.
+    assert!(!explained(2000).verdict.valid);
+}
+
 #[test]
 fn a_child_that_was_seen_does_not_count_twice_when_its_parent_waited_for_it() {
     let mut scene = forking(None);
@@ -121,6 +146,7 @@ fn what_nobody_claims_makes_the_result_invalid_and_is_said() {
         explain(&record)
     };
     let outcome = unclaimed(1.4);
+    assert_ne!(outcome.verdict.bottleneck, Cause::CpuContended, "they may be its own");
     assert!(!outcome.verdict.valid && has_warning(&outcome, "cpu-time-unclaimed"), "{:#?}", outcome.verdict);
     // Three per cent of the server's own are what scans of many threads leave open.
     let outcome = unclaimed(0.015);

@@ -4,20 +4,17 @@
 use crate::accounting::attribute::cpus::Cpu;
 use crate::accounting::attribute::thread::Thread;
 use crate::accounting::raw::bounds::NO_VERDICT;
+use crate::accounting::raw::ended::left_s;
 use crate::accounting::raw::readings::Readings;
 use std::collections::BTreeMap;
-use tare_model::metric::Subject;
-use tare_model::metrics::tasks;
 
 /// Below this share of a CPU it is what the stamps of a scan of all threads leave open.
 const FLOOR_CPUS: f64 = 0.02;
 
 /// Run of all tasks less that of all threads that were seen or whose end was reported.
 pub(super) fn unclaimed_s(readings: &Readings, threads: &[Thread], cpus: &BTreeMap<u32, Cpu>) -> Option<f64> {
-    let little_s = readings.samples(&tasks::OTHERS_RUN_NS, &Subject::Machine).last()?.value / 1e9;
     let all_s: Option<f64> = cpus.values().map(|cpu| cpu.times.task_run_s).sum();
-    let claimed_s: f64 = threads.iter().map(|thread| thread.run_s).sum();
-    Some(all_s? - claimed_s - little_s)
+    left_s(readings, all_s, threads.iter().map(|thread| thread.run_s).sum())
 }
 
 /// Whether it is too much for a verdict beside `run_s`, the SUT's own run.

@@ -1,6 +1,8 @@
 //! The work of those that ended between two samples: of the tree that started them. By what the kernel reported at each end, else by
-//! what it reported to their parents when they waited for them, else by the usage of the SUT's group.
+//! what it reported to their parents when they waited for them, else by the usage of the SUT's group, else by what is left of the CPUs' time.
 
+use crate::accounting::raw::cpus::CpuTimes;
+use crate::accounting::raw::ratio::ratio;
 use crate::accounting::raw::readings::Readings;
 use crate::accounting::raw::threads::{CountedThread, Modes, Switched, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,6 +71,40 @@ fn last_slices(
     };
     let more_s = whole_s - reported_s;
     (more_s > least_s).then(|| children(readings, role, more_s, seen))
+}
+
+/// The same where nobody waited for them, as for the children of a parent that ignores SIGCHLD. Every task that was there was counted and
+/// every end was reported: what is left of the run of all CPUs is of those that ended, by how many of each side there were.
+pub(super) fn unreported(
+    readings: &Readings,
+    measure: &Measure,
+    threads: &[CountedThread],
+    cpus: &BTreeMap<u32, CpuTimes>,
+) -> Vec<CountedThread> {
+    let ended = readings.observation.ended.as_ref().filter(|_| matches!(measure, Measure::Http(_)));
+    let all_s: Option<f64> = cpus.values().map(|cpu| cpu.task_run_s).sum();
+    let left_s = left_s(readings, all_s, threads.iter().map(|thread| thread.run_s).sum());
+    let (Some(ended), Some(left_s)) = (ended, left_s) else { return Vec::new() };
+    let count = |role: Option<Role>| -> f64 {
+        let mine = ended.iter().filter(|ended| role.is_none_or(|role| role == ended.role));
+        mine.map(|ended| ended.count as f64).sum()
+    };
+    let reported_ns = |role: Role| -> f64 {
+        let mine = ended.iter().filter(|ended| ended.role == role);
+        mine.map(|ended| ended.run_ns as f64).sum()
+    };
+    let nobody_waited =
+        |role: &Role| reaped_s(readings, *role).is_none_or(|whole_s| 1e9 * whole_s < reported_ns(*role));
+    let roles = [Role::Sut, Role::Load].into_iter().filter(nobody_waited);
+    let more = roles.map(|role| (role, left_s * ratio(count(Some(role)), count(None))));
+    let more = more.filter(|(_, run_s)| *run_s > least_s(readings));
+    more.map(|(role, run_s)| children(readings, role, run_s, threads)).collect()
+}
+
+/// Run of all tasks less that of those in a row.
+pub(in crate::accounting) fn left_s(readings: &Readings, all_s: Option<f64>, claimed_s: f64) -> Option<f64> {
+    let little_s = readings.samples(&tasks::OTHERS_RUN_NS, &Subject::Machine).last()?.value / 1e9;
+    Some(all_s? - claimed_s - little_s)
 }
 
 fn ran_s(threads: &[CountedThread], role: Role) -> f64 {

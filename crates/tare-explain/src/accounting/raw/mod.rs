@@ -6,7 +6,7 @@ pub(super) mod bounds;
 pub(super) mod by_role;
 pub(super) mod cpus;
 pub(super) mod downstream;
-mod ended;
+pub(super) mod ended;
 pub(crate) mod helpers;
 pub(super) mod idle_periods;
 pub(super) mod quota;

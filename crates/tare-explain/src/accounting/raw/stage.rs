@@ -49,13 +49,16 @@ impl<'a> Raw<'a> {
         let ended = ended::rows(&readings, &trial.sample, &threads);
         threads.extend(ended);
         let costs_ns = source.idle_periods.costs_ns(trial);
+        let cpus = CpuTimes::read_all(&readings, &source.record.machine.regime, &costs_ns);
+        let unreported = ended::unreported(&readings, &trial.sample, &threads, &cpus);
+        threads.extend(unreported);
         Raw {
             record: source.record,
             trial,
             threads,
             runtimes: &source.runtimes,
             downstream: Downstream::of(&trial.observation),
-            cpus: CpuTimes::read_all(&readings, &source.record.machine.regime, &costs_ns),
+            cpus,
             around: Around::read(&readings),
             readings,
         }
