@@ -107,31 +107,35 @@ fn describe_chain(accounting: &Accounting, chain: &[Called]) -> Draft {
             called.calls_per_request,
             "count",
         ));
+        evidence.extend(number_if(&format!("connections to {name} in use"), called.in_use, "share"));
         evidence.push(number(format!("{name} busy"), called.busy_cpus, "CPUs"));
     }
     if let Some(sut) = accounting.sut() {
         evidence.push(number("server busy, share of its CPUs", sut.busy() / sut.cpus(), "share"));
     }
-    Draft {
-        summary: format!(
-            "Most requests wait for {path}{at}: {} of those in flight or more{each}; {}.",
-            percent(share),
-            limit_of(last)
+    let most = match first.has_full_pool() {
+        true => format!(
+            "Most requests wait for one of few connections to {path}{at}: {} of these are in use",
+            percent(first.in_use.unwrap_or(0.0))
         ),
+        false => format!("Most requests wait for {path}{at}: {} of those in flight or more", percent(share)),
+    };
+    Draft {
+        summary: format!("{most}{each}; {}.", limit_of(last)),
         effect_ln: 0.0,
         confidence: accounting.support(
             |window| {
                 downstream::all(window)
                     .iter()
                     .filter(|called| called.program.caller.is_none())
-                    .filter_map(|called| called.waited)
-                    .map(|[least, _]| least)
+                    .filter(|called| called.waited.is_some())
+                    .map(Called::waits)
                     .max_by(f64::total_cmp)
             },
             downstream::MOST,
         ),
         evidence,
-        remedy: remedy(last),
+        remedy: if first.has_full_pool() { remedy_of_pool(first, last) } else { remedy(last) },
         confirm: "with a stub in its place that answers at once the wait is gone".to_owned(),
     }
 }
@@ -177,6 +181,20 @@ fn remedy(last: &Called) -> String {
     )
 }
 
+/// More connections help where the other server has time to spare.
+fn remedy_of_pool(first: &Called, last: &Called) -> String {
+    match last.limit {
+        DownstreamLimit::None => {
+            format!(
+                "open more connections to {} (the size of the pool), or {}",
+                first.program.name,
+                remedy(last)
+            )
+        }
+        _ => remedy(last),
+    }
+}
+
 fn describe_sleeps(accounting: &Accounting) -> Draft {
     let peers = accounting.asked.pool.switches.peers();
     let named: Vec<&str> = peers.iter().take(PEERS_NAMED).map(|peer| peer.peer.as_str()).collect();
@@ -211,6 +229,8 @@ static PAGE: Page = Page {
          the sockets, and those that they call in turn.",
         "Requests that wait for each, as a share of those in flight: connections on which the program sent last, sampled five times a \
          second. `at least` counts those that are known to wait; a Unix socket that is kept open does not show it.",
+        "Connections to each that are in use: with all of them in use the other requests wait for one (a pool that is too small, or a server \
+         behind it that is too slow).",
         "What the other server has no more of: one full thread, its CPUs, its quota; or that it has time to spare.",
         "Share of the entitlement in which serving threads slept on sockets that they had connected.",
         "The other servers by address or name, each with its share of that sleep.",
@@ -218,8 +238,8 @@ static PAGE: Page = Page {
     looks_the_same: &[
         "`too-little-concurrency`: threads wait for requests on accepted connections. That is idle time, \
          and not this.",
-        "`lock-contended`: a pool of downstream connections that is too small shows as a wait for the \
-         pool's lock.",
+        "`lock-contended`: threads that share a pool of connections that is too small wait for the pool's lock. Here the \
+         connections themselves are seen to be in use.",
         "`server-cpu-bound`: the other server runs on the program's own CPUs, and these are full.",
         "`load-generator-bound`: requests wait for the generator, not for the other server.",
         "A server on another host: the program's threads are seen to sleep for it, an event loop is not. Then \

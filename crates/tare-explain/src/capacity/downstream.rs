@@ -18,6 +18,8 @@ const THROTTLED_MIN: f64 = 0.05;
 pub(crate) const MOST: f64 = 0.5;
 /// Of what a caller waits for, what a program called in turn accounts for where that one is the reason.
 const PASSED_ON: f64 = 0.6;
+/// A pool of which more is in use is full.
+const POOL_FULL: f64 = 0.9;
 /// Samples of connections that are enough to say so.
 const SAMPLES_MIN: f64 = 4.0;
 /// Who is asked less often for each request is not asked for the answers.
@@ -38,6 +40,25 @@ pub(crate) struct Called<'c> {
     pub calls_per_request: Option<f64>,
     pub limit: DownstreamLimit,
     pub fullness: f64,
+    /// Of the connections to it, those on which its caller waits; `None` where they were not sampled.
+    pub in_use: Option<f64>,
+}
+
+impl Called<'_> {
+    /// Of the requests in flight, those that wait for it, at least. Where all connections to it are in use, the others wait for one of them:
+    /// a resource that is busy all the time is what holds the rate (utilization law).
+    pub fn waits(&self) -> f64 {
+        if self.has_full_pool() { 1.0 } else { self.least() }
+    }
+
+    /// Whether its caller has fewer connections to it than requests, and all of them are in use.
+    pub fn has_full_pool(&self) -> bool {
+        self.waited.is_some() && self.least() < MOST && self.in_use.is_some_and(|in_use| in_use >= POOL_FULL)
+    }
+
+    fn least(&self) -> f64 {
+        self.waited.map_or(0.0, |[least, _]| least)
+    }
 }
 
 /// All of them, in the order of the accounting.
@@ -72,6 +93,7 @@ fn called<'c>(window: &'c Closed, program: &'c Program) -> Called<'c> {
         calls_per_request: program.sends_hz().zip(rate_hz).map(|(sends_hz, rate_hz)| sends_hz / rate_hz),
         limit,
         fullness,
+        in_use: sampled.filter(|_| program.open > 0.0).map(|_| ratio(program.waiting, program.open)),
     }
 }
 
@@ -127,14 +149,13 @@ pub(crate) fn blamed(window: &Closed) -> Vec<Called<'_>> {
     let mut chain: Vec<Called> = Vec::new();
     let mut caller = None;
     while chain.len() < all.len() {
-        let least = |called: &Called| called.waited.map_or(0.0, |[least, _]| least);
         let here =
             all.iter().enumerate().filter(|(_, called)| called.program.caller == caller && is_asked(called));
-        let Some((at, most)) = here.max_by(|a, b| least(a.1).total_cmp(&least(b.1))) else { break };
-        let bound = chain.last().map_or(MOST, |before| PASSED_ON * least(before));
+        let Some((at, most)) = here.max_by(|a, b| a.1.waits().total_cmp(&b.1.waits())) else { break };
+        let bound = chain.last().map_or(MOST, |before| PASSED_ON * before.least());
         // A full program is the reason itself, whatever it calls.
         let ends = chain.last().is_some_and(|before| before.limit != DownstreamLimit::None);
-        if least(most) < bound || ends {
+        if most.waits() < bound || ends {
             break;
         }
         chain.push(most.clone());

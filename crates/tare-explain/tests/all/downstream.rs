@@ -90,6 +90,29 @@ fn a_backend_that_is_full_is_named_with_what_it_has_no_more_of() {
     assert!(net(&outcome).is_none_or(|net| (net - 1.01).abs() < 0.02), "{:?}", net(&outcome));
 }
 
+/// Few connections to a database that are all in use: the other requests wait for one of them, which nobody outside sees.
+#[test]
+fn a_full_pool_of_connections_is_what_requests_wait_for() {
+    let of = |open: u64, waiting: u64, busy: f64| {
+        let threads = vec![server(0.1, 0.0), backend(1, busy, 0.0), on(0, generator(0.1, 0.0))];
+        let mut record =
+            calls(&Scene { threads, rate_hz: 1000.0, latency: false, ..Scene::default() }, waiting, 0);
+        let seen = record.trials.iter_mut().flat_map(|trial| &mut trial.observation.downstream);
+        seen.for_each(|seen| seen.open = 10 * open);
+        explain(&record).verdict
+    };
+    for (busy, limit) in [(0.1, "time to spare"), (0.97, "one working thread")] {
+        let verdict = of(2, 2, busy);
+        assert_eq!(verdict.bottleneck, Cause::BlockedOnDownstream, "{:#?}", verdict.findings);
+        let summary = &verdict.findings[0].summary;
+        assert!(summary.contains("one of few connections to app") && summary.contains("100 %"), "{summary}");
+        assert!(summary.contains("2.00 ms a request") && summary.contains(limit), "{summary}");
+    }
+    assert!(of(2, 2, 0.1).findings[0].remedy.contains("open more connections to app"));
+    // Half of them are free.
+    assert_ne!(of(4, 2, 0.1).bottleneck, Cause::BlockedOnDownstream);
+}
+
 /// A server that has nothing left itself, a generator that has not, a rate that is reached, few requests at it, or nobody who is known to
 /// wait.
 #[test]
