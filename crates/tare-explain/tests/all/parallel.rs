@@ -137,6 +137,19 @@ fn go_runs_as_many_threads_as_its_setting_says() {
     assert_eq!(explain(&free).verdict.bottleneck, Cause::Unknown);
 }
 
+/// A second processor of Go's could use no more than the quota gives.
+#[test]
+fn a_limit_of_one_under_a_quota_of_one_cpu_keeps_nothing_unused() {
+    let of = |quota| {
+        let threads = (0..5).map(|at| free("hello", SUT_PID + at, at % 2, 0.19)).collect();
+        let record = parked(asked(&Scene { quota, ..scene(threads) }), &[0, 1, 2, 3, 4]);
+        let limited = of_program(record, "/srv/hello", Some(Runtime::Go), &[("GOMAXPROCS", "1")]);
+        explain(&limited).verdict.bottleneck
+    };
+    assert_eq!(of(Some(("/sut", 1.0))), Cause::ServerCpuBound);
+    assert_eq!(of(Some(("/sut", 1.6))), Cause::ParallelismLimited);
+}
+
 #[test]
 fn pythons_threads_run_one_at_a_time() {
     let threads = (0..8).map(|at| free("python3", SUT_PID + at, at % 2, 0.125)).collect();

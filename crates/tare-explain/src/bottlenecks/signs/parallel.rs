@@ -12,10 +12,11 @@ const BELOW_CPUS: f64 = 0.5;
 /// A program that ends is bound by its limit where it uses at least this share of it.
 const FULL: f64 = 0.85;
 
-/// The program's limit, where it lies below the CPUs that it may use.
+/// The program's limit, where it lies below the CPUs that it may use and below its quota.
 pub(crate) fn below_cpus(accounting: &Accounting) -> Option<Limit> {
     let sut = accounting.sut()?;
-    let cpus = sut.usable.len() as f64;
+    let quota = accounting.asked.pool.throttling.quota.as_ref().map_or(f64::INFINITY, |quota| quota.cpus);
+    let cpus = (sut.usable.len() as f64).min(quota);
     // A program that uses more than half of the CPUs beyond its limit is not held by it.
     let holds = |limit: &Limit| sut.busy() <= (limit.threads + cpus) / 2.0;
     sut.limit.filter(|limit| limit.threads + BELOW_CPUS <= cpus && holds(limit))
