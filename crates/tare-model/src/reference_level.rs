@@ -13,6 +13,9 @@ pub struct ReferenceLevel {
     pub clock_hz: Option<f64>,
     /// Half of its 95 % interval, on the log.
     pub half_ln: f64,
+    /// How much what it cost differs from one stretch of a session to another: standard deviation, on the log. 0 in older records.
+    #[serde(default)]
+    pub spread_ln: f64,
     /// Sessions that it is from.
     pub sessions: u32,
 }

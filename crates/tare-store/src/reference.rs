@@ -56,7 +56,7 @@ mod tests {
     use tare_model::reference_level::ReferenceLevel;
 
     fn history(key: &str, cost_s: f64) -> ReferenceHistory {
-        let level = ReferenceLevel { cost_s, clock_hz: None, half_ln: 0.04, sessions: 2 };
+        let level = ReferenceLevel { cost_s, clock_hz: None, half_ln: 0.04, spread_ln: 0.03, sessions: 2 };
         ReferenceHistory { key: key.to_owned(), level: Some(level), blocks: Vec::new() }
     }
 

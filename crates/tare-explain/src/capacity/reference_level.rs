@@ -59,13 +59,20 @@ pub(crate) fn stated(record: &Record, http: &HttpWorkload, windows: &[Closed]) -
         let all: Vec<f64> =
             references(record, http, windows).filter_map(|(_, window)| cost_s(window)).collect();
         let cost_s = tare_stats::quantile(&all, QUANTILE)?;
-        Some(ReferenceLevel { cost_s, clock_hz: None, half_ln: DISTURBED_HALF_LN, sessions: 1 })
+        Some(ReferenceLevel {
+            cost_s,
+            clock_hz: None,
+            half_ln: DISTURBED_HALF_LN,
+            spread_ln: PRIOR_LN,
+            sessions: 1,
+        })
     })
 }
 
 fn is_level(level: &ReferenceLevel) -> bool {
     let is_length = |value: f64| value.is_finite() && value > 0.0;
-    is_length(level.cost_s) && is_length(level.half_ln) && level.clock_hz.is_none_or(is_length)
+    let is_spread = level.spread_ln.is_finite() && level.spread_ln >= 0.0;
+    is_length(level.cost_s) && is_length(level.half_ln) && is_spread && level.clock_hz.is_none_or(is_length)
 }
 
 /// The level that was stated, or another one where that can no longer be.
@@ -84,11 +91,11 @@ fn level_of(blocks: &[ReferenceBlock]) -> Option<ReferenceLevel> {
     let (cost_s, median_s) = (tare_stats::quantile(&costs, QUANTILE)?, tare_stats::median(&costs)?);
     let clocks: Vec<f64> = blocks.iter().filter_map(|block| block.clock_hz).collect();
     // Of the lower half, which interference that comes and goes does not stretch; as many lie above the middle.
-    let below = costs.iter().map(|cost| (median_s / cost).ln().max(0.0).powi(2));
+    let below: f64 = costs.iter().map(|cost| (median_s / cost).ln().max(0.0).powi(2)).sum();
+    let all: f64 = costs.iter().map(|cost| (median_s / cost).ln().powi(2)).sum();
     let count = costs.len() as f64;
-    let spread =
-        ((PRIOR_BLOCKS * PRIOR_LN.powi(2) + 2.0 * below.sum::<f64>()) / (PRIOR_BLOCKS + count)).sqrt();
-    let half_ln = (1.96 * QUARTILE_ERROR * spread / count.sqrt()).max(HALF_LN_MIN);
+    let spread = |squares: f64| ((PRIOR_BLOCKS * PRIOR_LN.powi(2) + squares) / (PRIOR_BLOCKS + count)).sqrt();
+    let half_ln = (1.96 * QUARTILE_ERROR * spread(2.0 * below) / count.sqrt()).max(HALF_LN_MIN);
     let mut sessions: Vec<u64> = blocks.iter().map(|block| block.session_unix_s).collect();
     sessions.sort_unstable();
     sessions.dedup();
@@ -96,6 +103,7 @@ fn level_of(blocks: &[ReferenceBlock]) -> Option<ReferenceLevel> {
         cost_s,
         clock_hz: tare_stats::median(&clocks),
         half_ln,
+        spread_ln: spread(all),
         sessions: sessions.len() as u32,
     };
     Some(level).filter(is_level)

@@ -7,7 +7,7 @@
 //! disturbs both moves gross, and not the share that net is.
 
 use crate::accounting::Closed;
-use crate::capacity::net::unlike_ln;
+use crate::capacity::net::between_sessions_ln;
 use crate::capacity::reference::cost_s;
 use crate::capacity::reference_level;
 use tare_model::Record;
@@ -19,6 +19,7 @@ use tare_stats::{Foresight, PLANNED_MAX, SERIES_MIN, Sequence};
 
 /// Coverage of the interval.
 const LEVEL: f64 = 0.95;
+const ONE_PERCENT: f64 = 0.01;
 
 /// Interim evaluations of the trials of the asked level, or of the runs of a command.
 #[derive(Debug)]
@@ -134,7 +135,10 @@ impl Interim {
             reached: half_ln.map(half_width_ratio).and_then(share),
             // The difference of two such means has √2 times the standard error of either.
             detectable: detectable.and_then(|ln| share((ln * std::f64::consts::SQRT_2).exp_m1())),
-            one_percent_s: one_percent_launches.map(|blocks| before_s + blocks as f64 * period_s),
+            one_percent_s: one_percent_launches
+                .filter(|_| systematic_ln < ONE_PERCENT)
+                .map(|blocks| before_s + blocks as f64 * period_s),
+            between_sessions: Some(half_width_ratio(systematic_ln)).filter(|share| *share > 0.0),
         }
     }
 
@@ -205,10 +209,8 @@ impl Shares {
         let pairs = suts.into_iter().zip(&references);
         let ln = pairs.filter_map(|(sut, reference)| Some(((*reference)? / sut?).ln())).collect();
         let seen: Vec<f64> = references.iter().copied().flatten().collect();
-        let systematic_ln = reference_level::stated(record, http, windows).map_or(0.0, |level| {
-            let middle = tare_stats::median(&seen).map_or(0.0, |middle| (middle / level.cost_s).ln().abs());
-            level.half_ln.hypot(unlike_ln(middle))
-        });
+        let systematic_ln = reference_level::stated(record, http, windows)
+            .map_or(0.0, |level| between_sessions_ln(&level, tare_stats::median(&seen)));
         Shares { ln, systematic_ln }
     }
 }

@@ -18,7 +18,7 @@ fn busy(run: f64, cost_us: f64) -> Scene {
 }
 
 const LEVEL: ReferenceLevel =
-    ReferenceLevel { cost_s: 4e-6, clock_hz: Some(3.0e9), half_ln: 0.015, sessions: 40 };
+    ReferenceLevel { cost_s: 4e-6, clock_hz: Some(3.0e9), half_ln: 0.015, spread_ln: 0.0, sessions: 40 };
 
 /// Blocks of a server of 5 µs and the reference of 4 µs, both so many times as much; the SUT a thousandth more or less.
 fn session(factors: &[f64], known: Option<ReferenceLevel>, scene: impl Fn(f64, f64) -> Scene) -> Record {
@@ -69,6 +69,18 @@ fn sessions_that_a_host_disturbed_unlike_have_one_net_and_a_named_part() {
         assert!((half / 0.015f64.hypot(unlike) - 1.0).abs() < 0.05, "{factor}: {half}");
         assert_eq!(net.against_reference.as_ref().unwrap().level, Some(LEVEL));
     }
+}
+
+/// Where the reference itself differs from one session to another, another program differs from it.
+#[test]
+fn on_a_host_that_disturbs_every_session_net_is_known_less_well() {
+    let half = |spread_ln| {
+        let level = ReferenceLevel { spread_ln, ..LEVEL };
+        let [low, high] = net(&explain(&session(&[1.0; 5], Some(level), busy))).ci95.unwrap();
+        0.5 * (high / low).ln()
+    };
+    assert!((half(0.13) / 0.015f64.hypot(0.4 * 0.13) - 1.0).abs() < 0.05, "{}", half(0.13));
+    assert!(half(0.01) < 0.017);
 }
 
 #[test]

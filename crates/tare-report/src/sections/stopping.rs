@@ -10,6 +10,9 @@ use tare_model::outcome::{Stopped, Target};
 pub(crate) static SECTION: Section =
     Section { title: "Precision", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };
 
+/// Less than this is no news to anybody.
+const FLOOR_MIN: f64 = 0.01;
+
 fn build(source: &Source) -> Vec<Block> {
     let outcome = source.outcome;
     match (&outcome.figures.stopping, outcome.answers.commands.len()) {
@@ -28,8 +31,17 @@ fn pairs(stopped: &Stopped, trial: &str, sessions: &str) -> Vec<(String, String)
         )
     });
     let takes = stopped.one_percent_s.map(|took_s| format!("about {}", seconds(took_s)));
+    let asked = stopped.precision.unwrap_or(0.0);
+    let floor = stopped.between_sessions.filter(|share| *share >= asked.max(FLOOR_MIN)).map(|share| {
+        format!("±{}: sessions on this machine differ by that, however long each of them is", percent(share))
+    });
     let figure = if stopped.target == Target::Net { "net" } else { "gross" };
-    let reported = [(figure, Some(known(stopped, trial))), ("would show", shows), ("±1 % takes", takes)];
+    let reported = [
+        (figure, Some(known(stopped, trial))),
+        ("not below", floor),
+        ("would show", shows),
+        ("±1 % takes", takes),
+    ];
     reported.into_iter().filter_map(|(label, text)| Some((label.to_owned(), text?))).collect()
 }
 
@@ -71,6 +83,7 @@ mod tests {
             reached: Some(0.0094),
             detectable: Some(0.0123),
             one_percent_s: Some(20.5),
+            between_sessions: None,
         };
         assert_eq!(
             said(&stopped),
@@ -82,6 +95,14 @@ mod tests {
         assert!(said(&whole).contains("after 30 trials in 21.4 s, no more were to be taken in 60 s\n"));
         let of_net = Stopped { target: Target::Net, ..stopped };
         assert!(said(&of_net).starts_with("net: known to ±0.94 % (95 %, whenever it ended)"));
+        let unlike = Stopped { one_percent_s: None, between_sessions: Some(0.053), ..of_net };
+        assert!(
+            said(&unlike).contains(
+                "not below: ±5.3 %: sessions on this machine differ by that, however long each of them is\n"
+            ),
+            "{}",
+            said(&unlike)
+        );
         let few = Stopped {
             ended: None,
             trials: 1,
