@@ -113,21 +113,27 @@ fn describe_chain(accounting: &Accounting, chain: &[Called]) -> Draft {
     if let Some(sut) = accounting.sut() {
         evidence.push(number("server busy, share of its CPUs", sut.busy() / sut.cpus(), "share"));
     }
-    let most = match first.has_full_pool() {
+    let most = match first.has_full_pool {
         true => format!(
-            "Most requests wait for one of few connections to {path}{at}: {} of these are in use",
-            percent(first.in_use.unwrap_or(0.0))
+            "Most requests wait for one of few connections to {}{at}: {} of these are in use, {:.2} ms for each request",
+            first.program.name,
+            percent(first.in_use.unwrap_or(0.0)),
+            1e3 * first.wait_s_per_request.unwrap_or(0.0)
         ),
-        false => format!("Most requests wait for {path}{at}: {} of those in flight or more", percent(share)),
+        false => {
+            format!("Most requests wait for {path}{at}: {} of those in flight or more{each}", percent(share))
+        }
     };
     Draft {
-        summary: format!("{most}{each}; {}.", limit_of(last)),
+        summary: format!("{most}; {}.", limit_of(last)),
         effect_ln: 0.0,
         confidence: accounting.support(
             |window| {
                 downstream::all(window)
                     .iter()
-                    .filter(|called| called.program.caller.is_none())
+                    .filter(|called| {
+                        called.program.caller.is_none() && called.program.name == first.program.name
+                    })
                     .filter(|called| called.waited.is_some())
                     .map(Called::waits)
                     .max_by(f64::total_cmp)
@@ -135,7 +141,7 @@ fn describe_chain(accounting: &Accounting, chain: &[Called]) -> Draft {
             downstream::MOST,
         ),
         evidence,
-        remedy: if first.has_full_pool() { remedy_of_pool(first, last) } else { remedy(last) },
+        remedy: if first.has_full_pool { remedy_of_pool(first, last) } else { remedy(last) },
         confirm: "with a stub in its place that answers at once the wait is gone".to_owned(),
     }
 }

@@ -88,7 +88,7 @@ static PAGE: Page = Page {
         "Who ran there: other processes on the same CPUs, with the CPU time that each used. A name is given \
          only if the named processes ran for at least half of what was lost.",
         "Without such a name the time was taken by tasks that lived too briefly to be seen, or by the \
-         kernel's own threads.",
+         kernel's own threads. Where CPU time that nobody claims is much, this is not named: it may be the program's own.",
     ],
     looks_the_same: &[
         "`oversubscribed`: the program's own threads are in front of each other. No other program is needed \

@@ -103,7 +103,7 @@ static PAGE: Page = Page {
     evidence: &[
         "Share of the entitlement in which serving threads slept in locks, and the same for each thread.",
         "Only futexes whose word says that a lock is taken count: parked threads, condition variables and \
-         threads that are joined sleep with other words. A lock of a file (flock, fcntl) always counts, a semaphore (semop) never.",
+         threads that are joined sleep with other words. A lock of a file (flock, fcntl) counts, a semaphore (semop) does not.",
         "Not judged for Go: what a thread of its waits for cannot be seen from outside.",
     ],
     looks_the_same: &[
@@ -117,7 +117,7 @@ static PAGE: Page = Page {
     to_do: &[
         "A file's lock: sessions of PHP keep their file locked for a whole request (`session_write_close()` ends that early), SQLite and package \
          managers lock a database. `cat /proc/locks` lists who has one and who waits.",
-        "Find the lock: `tare run --trace URL` names it, who had it and for how long. Who asks for it: `tare run \
+        "Another lock: `tare run --trace URL` names it, who had it and for how long. Who asks for it: `tare run \
          --stacks-off-cpu URL` and `tare flame --off-cpu`, or the runtime's own profile (Go: mutex profile, JVM: `jcmd PID Thread.print`).",
         "Hold it for less, split it (one per shard), or replace it (a counter for each thread, \
          read-copy-update).",
@@ -126,7 +126,7 @@ static PAGE: Page = Page {
     to_confirm: &[
         "There is no intervention: a lock of the program cannot be given or taken. Run again with half the \
          threads: the wait falls by more than the rate does.",
-        "By hand: `cat /proc/PID/task/TID/wchan` shows futex_wait_queue (locks_lock_inode_wait for a file's lock) for most serving threads.",
+        "By hand: `cat /proc/PID/task/TID/wchan` shows futex_wait_queue (locks_lock_inode_wait or fcntl_setlk for a file's lock) for most serving threads.",
     ],
     source: &[
         "Samples of wchan and state, or traced switches, where the lock's address is the first argument of \

@@ -1,7 +1,7 @@
 //! What programs that the SUT calls have to do with its figure: for how many of the requests in flight callers wait for them, and what they
 //! have no more of.
 
-use crate::accounting::{Closed, Program, Thread, ratio};
+use crate::accounting::{Asleep, Closed, Program, Thread, ratio};
 use std::collections::BTreeSet;
 use tare_model::downstream::DownstreamLimit;
 use tare_model::observation::Role;
@@ -42,18 +42,15 @@ pub(crate) struct Called<'c> {
     pub fullness: f64,
     /// Of the connections to it, those on which its caller waits; `None` where they were not sampled.
     pub in_use: Option<f64>,
+    /// Whether its caller has fewer connections to it than requests, keeps them, and all of them are in use.
+    pub has_full_pool: bool,
 }
 
 impl Called<'_> {
     /// Of the requests in flight, those that wait for it, at least. Where all connections to it are in use, the others wait for one of them:
     /// a resource that is busy all the time is what holds the rate (utilization law).
     pub fn waits(&self) -> f64 {
-        if self.has_full_pool() { 1.0 } else { self.least() }
-    }
-
-    /// Whether its caller has fewer connections to it than requests, and all of them are in use.
-    pub fn has_full_pool(&self) -> bool {
-        self.waited.is_some() && self.least() < MOST && self.in_use.is_some_and(|in_use| in_use >= POOL_FULL)
+        if self.has_full_pool { 1.0 } else { self.least() }
     }
 
     fn least(&self) -> f64 {
@@ -84,17 +81,31 @@ fn called<'c>(window: &'c Closed, program: &'c Program) -> Called<'c> {
         let share = |waiting: f64| ratio(waiting / samples, in_flight).min(1.0);
         [share(program.waiting), share(program.waiting + program.unsure)]
     });
+    let in_use = sampled.filter(|_| program.open > 0.0).map(|_| ratio(program.waiting, program.open));
+    let calls_per_request = program.sends_hz().zip(rate_hz).map(|(sends_hz, rate_hz)| sends_hz / rate_hz);
+    // A connection for each call is there only while it is in use; workers with a connection each are what requests wait for.
+    let is_pool =
+        calls_per_request.is_some() && program.caller.is_none() && !each_has_its_own(window, program);
+    let few = waited.is_some_and(|[least, _]| least < MOST);
     Called {
         program,
+        has_full_pool: is_pool && few && in_use.is_some_and(|in_use| in_use >= POOL_FULL),
+        in_use,
         busy_cpus,
         busy_on_sut_cpus: ratio(on_sut_s, window.span.wall_s),
         waited,
         wait_s_per_request: waiting.zip(rate_hz).map(|(waiting, rate_hz)| waiting / rate_hz),
-        calls_per_request: program.sends_hz().zip(rate_hz).map(|(sends_hz, rate_hz)| sends_hz / rate_hz),
+        calls_per_request,
         limit,
         fullness,
-        in_use: sampled.filter(|_| program.open > 0.0).map(|_| ratio(program.waiting, program.open)),
     }
+}
+
+/// Whether as many serving threads wait for others most of the time as there are connections to a program.
+fn each_has_its_own(window: &Closed, program: &Program) -> bool {
+    let serving = window.threads_of(Role::Sut).filter(|thread| thread.is_one() && thread.serves());
+    let waits = |thread: &&Thread| thread.asleep(Asleep::Downstream) >= 0.5 * thread.wall_s;
+    serving.filter(waits).count() as f64 >= POOL_FULL * ratio(program.open, program.samples)
 }
 
 /// What it has no more of, and how full that is.
@@ -151,7 +162,10 @@ pub(crate) fn blamed(window: &Closed) -> Vec<Called<'_>> {
     while chain.len() < all.len() {
         let here =
             all.iter().enumerate().filter(|(_, called)| called.program.caller == caller && is_asked(called));
-        let Some((at, most)) = here.max_by(|a, b| a.1.waits().total_cmp(&b.1.waits())) else { break };
+        // Who has most requests itself is what they wait for; only where nobody has, a full pool is.
+        let rank = |called: &Called| (called.least() >= MOST, called.has_full_pool);
+        let more = |a: &Called, b: &Called| rank(a).cmp(&rank(b)).then(a.least().total_cmp(&b.least()));
+        let Some((at, most)) = here.max_by(|a, b| more(a.1, b.1)) else { break };
         let bound = chain.last().map_or(MOST, |before| PASSED_ON * before.least());
         // A full program is the reason itself, whatever it calls.
         let ends = chain.last().is_some_and(|before| before.limit != DownstreamLimit::None);

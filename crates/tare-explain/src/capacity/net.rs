@@ -222,7 +222,12 @@ fn repeats_ln(net: &Jackknife, timeline: &Timeline, evidence: &Evidence) -> Opti
 /// interference of this session may meet two programs unlike, and how far any of this machine's does.
 pub(crate) fn between_sessions_ln(level: &ReferenceLevel, reference_cost_s: Option<f64>) -> f64 {
     let disturbed = reference_cost_s.map_or(0.0, |cost_s| (cost_s / level.cost_s).ln().abs());
-    level.half_ln.hypot(unlike_ln(disturbed)).hypot(UNLIKE_SPREAD * level.spread_ln)
+    level.half_ln.hypot(unlike_ln(disturbed)).hypot(unlike_programs_ln(level))
+}
+
+/// How far what this machine's host does to every session meets two programs unlike, half of an interval on the log.
+pub(crate) fn unlike_programs_ln(level: &ReferenceLevel) -> f64 {
+    UNLIKE_SPREAD * level.spread_ln
 }
 
 /// How far interference of a size may meet two programs unlike: up to a sixth their ratio holds within 1 %, beyond it by a
@@ -240,8 +245,8 @@ fn widened(interval: &Interval, middle: f64, half_ln: f64) -> Interval {
 const HOUR_S: f64 = 3600.0;
 const ALIKE_LN: f64 = 0.15;
 const UNLIKE_SHARE: f64 = 0.25;
-/// Of what the reference differs by from one stretch of a session to another, another program differs from it by so much more (nginx, Node and
-/// Go beside the reference, 189 sessions in six conditions).
+/// Half of an interval gets so much of the standard deviation of the reference from one stretch to another (nginx, Node and Go beside the
+/// reference, 189 sessions in six conditions).
 const UNLIKE_SPREAD: f64 = 0.4;
 
 /// Places of the figures that are jackknifed.

@@ -7,7 +7,7 @@
 //! disturbs both moves gross, and not the share that net is.
 
 use crate::accounting::Closed;
-use crate::capacity::net::between_sessions_ln;
+use crate::capacity::net::{between_sessions_ln, unlike_programs_ln};
 use crate::capacity::reference::cost_s;
 use crate::capacity::reference_level;
 use tare_model::Record;
@@ -103,11 +103,11 @@ impl Interim {
                 self.planned(&trials, before_s).and_then(|planned| Sequence::of_series(planned, LEVEL));
         }
         let sequence = self.sequence.as_ref();
-        let (values, systematic_ln) = match self.target {
-            Target::Gross => (shares_of_mean(&counted), 0.0),
+        let (values, systematic_ln, unlike_ln) = match self.target {
+            Target::Gross => (shares_of_mean(&counted), 0.0, 0.0),
             Target::Net => {
                 let shares = Shares::of(record, windows);
-                (Some(shares.ln), shares.systematic_ln)
+                (Some(shares.ln), shares.systematic_ln, shares.unlike_ln)
             }
         };
         let analysis = values.zip(sequence).and_then(|(values, plan)| plan.analyse(&[&values]));
@@ -136,9 +136,9 @@ impl Interim {
             // The difference of two such means has √2 times the standard error of either.
             detectable: detectable.and_then(|ln| share((ln * std::f64::consts::SQRT_2).exp_m1())),
             one_percent_s: one_percent_launches
-                .filter(|_| systematic_ln < ONE_PERCENT)
+                .filter(|_| unlike_ln < ONE_PERCENT)
                 .map(|blocks| before_s + blocks as f64 * period_s),
-            between_sessions: Some(half_width_ratio(systematic_ln)).filter(|share| *share > 0.0),
+            between_sessions: Some(half_width_ratio(unlike_ln)).filter(|share| *share > 0.0),
         }
     }
 
@@ -191,12 +191,14 @@ struct Shares {
     ln: Vec<f64>,
     /// How far off all of them together may be.
     systematic_ln: f64,
+    /// The part of it that is the same for every session on this machine, however long.
+    unlike_ln: f64,
 }
 
 impl Shares {
     fn of(record: &Record, windows: &[Closed]) -> Shares {
         let Workload::Http(http) = &record.plan.workload else {
-            return Shares { ln: Vec::new(), systematic_ln: 0.0 };
+            return Shares { ln: Vec::new(), systematic_ln: 0.0, unlike_ln: 0.0 };
         };
         let costs = |purpose: Purpose| -> Vec<Option<f64>> {
             let trials = record.trials.iter().zip(windows).filter(|(trial, _)| {
@@ -209,9 +211,10 @@ impl Shares {
         let pairs = suts.into_iter().zip(&references);
         let ln = pairs.filter_map(|(sut, reference)| Some(((*reference)? / sut?).ln())).collect();
         let seen: Vec<f64> = references.iter().copied().flatten().collect();
-        let systematic_ln = reference_level::stated(record, http, windows)
-            .map_or(0.0, |level| between_sessions_ln(&level, tare_stats::median(&seen)));
-        Shares { ln, systematic_ln }
+        let level = reference_level::stated(record, http, windows);
+        let level = level.as_ref();
+        let systematic_ln = level.map_or(0.0, |level| between_sessions_ln(level, tare_stats::median(&seen)));
+        Shares { ln, systematic_ln, unlike_ln: level.map_or(0.0, unlike_programs_ln) }
     }
 }
 

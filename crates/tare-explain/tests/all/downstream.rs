@@ -106,11 +106,36 @@ fn a_full_pool_of_connections_is_what_requests_wait_for() {
         assert_eq!(verdict.bottleneck, Cause::BlockedOnDownstream, "{:#?}", verdict.findings);
         let summary = &verdict.findings[0].summary;
         assert!(summary.contains("one of few connections to app") && summary.contains("100 %"), "{summary}");
-        assert!(summary.contains("2.00 ms a request") && summary.contains(limit), "{summary}");
+        assert!(summary.contains("2.00 ms for each request") && summary.contains(limit), "{summary}");
     }
     assert!(of(2, 2, 0.1).findings[0].remedy.contains("open more connections to app"));
     // Half of them are free.
     assert_ne!(of(4, 2, 0.1).bottleneck, Cause::BlockedOnDownstream);
+}
+
+/// Connections that live for one call are in use as long as they are there; a pool beside is not what most requests wait for.
+#[test]
+fn connections_in_use_are_no_full_pool_where_each_call_has_its_own_or_most_requests_are_elsewhere() {
+    let scene = || {
+        let threads = vec![server(0.1, 0.0), backend(1, 0.1, 0.0), on(0, generator(0.1, 0.0))];
+        Scene { threads, rate_hz: 1000.0, latency: false, ..Scene::default() }
+    };
+    let with = |waiting, change: &dyn Fn(&mut Vec<DownstreamSeen>)| {
+        let mut record = calls(&scene(), waiting, 0);
+        let seen = record.trials.iter_mut().map(|trial| &mut trial.observation.downstream);
+        seen.filter(|seen| !seen.is_empty()).for_each(change);
+        explain(&record).verdict
+    };
+    let for_one_call = with(3, &|seen: &mut Vec<DownstreamSeen>| {
+        (seen[0].open, seen[0].sends_hz) = (30, None);
+    });
+    assert_ne!(for_one_call.bottleneck, Cause::BlockedOnDownstream, "{:#?}", for_one_call.findings);
+    let beside = with(50, &|seen: &mut Vec<DownstreamSeen>| {
+        let (name, at) = ("auth".to_owned(), vec!["127.0.0.1:9".to_owned()]);
+        seen.push(DownstreamSeen { name, at, pids: vec![901], open: 10, waiting: 10, ..seen[0].clone() });
+    });
+    let summary = &beside.findings[0].summary;
+    assert!(summary.contains("wait for app") && !summary.contains("auth"), "{summary}");
 }
 
 /// A server that has nothing left itself, a generator that has not, a rate that is reached, few requests at it, or nobody who is known to

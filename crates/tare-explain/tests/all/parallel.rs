@@ -9,7 +9,7 @@ use tare_model::metrics::{connections, tasks};
 use tare_model::observation::Role;
 use tare_model::outcome::{Cause, Finding, NetOrMissing, Outcome};
 use tare_model::schedule::{LockHolder, ProgramLock, Schedule, ScheduleSource};
-use tare_model::trial::{ErrorKind, Trial};
+use tare_model::trial::{ErrorKind, Measure, Trial};
 use tare_model::{Reading, Record};
 
 /// A thread of the server that may use both CPUs.
@@ -147,7 +147,7 @@ fn a_limit_of_one_under_a_quota_of_one_cpu_keeps_nothing_unused() {
         explain(&limited).verdict.bottleneck
     };
     assert_eq!(of(Some(("/sut", 1.0))), Cause::ServerCpuBound);
-    assert_eq!(of(Some(("/sut", 1.6))), Cause::ParallelismLimited);
+    assert_eq!(of(Some(("/sut", 1.4))), Cause::ParallelismLimited);
 }
 
 #[test]
@@ -250,6 +250,26 @@ fn a_mutex_of_gos_own_is_a_limit_of_a_server_and_one_goroutine_is_none_of_a_prog
     let program = Scene { threads: vec![full(), helper()], ..Scene::default() };
     let outcome = explain(&go(commands(&[(2.0, 0, program.clone()), (2.01, 0, program)])));
     assert!(!outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::ParallelismLimited));
+}
+
+/// Workers wait for the lock of an accept queue while there are fewer requests than workers.
+#[test]
+fn more_threads_in_a_lock_than_requests_wait_for_work() {
+    let bottleneck = |connections| {
+        let worker = |at| Thread {
+            samples: Some([0.0, 1.0, 0.0, 0.0]),
+            ..free("worker", SUT_PID + 1 + at, at % 2, 0.08)
+        };
+        let record = asked(&Scene { latency: false, ..scene((0..16).map(worker).collect()) });
+        let with = |trial: &mut Trial| {
+            let Measure::Http(sample) = &mut trial.sample else { unreachable!() };
+            sample.connections = Reading::Measured(connections);
+        };
+        explain(&each(record, with)).verdict
+    };
+    assert_eq!(bottleneck(64).bottleneck, Cause::LockContended);
+    let few = bottleneck(4);
+    assert!(!few.findings.iter().any(|finding| finding.cause == Cause::LockContended), "{:#?}", few.findings);
 }
 
 #[test]

@@ -41,7 +41,8 @@ pub struct Stopped {
     pub detectable: Option<f64>,
     /// Seconds that ±1 % takes; `null` where it is out of reach.
     pub one_percent_s: Option<f64>,
-    /// What no number of trials brings `reached` below: sessions on this machine differ by so much, as a share; `null`: nothing is known of it.
+    /// What no number of trials brings `reached` below: the host of this machine treats programs unlike by so much, as a share;
+    /// `null`: nothing is known of it.
     #[serde(default)]
     pub between_sessions: Option<f64>,
 }

@@ -11,7 +11,7 @@ pub(crate) static SECTION: Section =
     Section { title: "Precision", media: &[Medium::Terminal, Medium::Markdown, Medium::Page], build };
 
 /// Less than this is no news to anybody.
-const FLOOR_MIN: f64 = 0.01;
+const FLOOR_MIN: f64 = 0.015;
 
 fn build(source: &Source) -> Vec<Block> {
     let outcome = source.outcome;
@@ -33,7 +33,10 @@ fn pairs(stopped: &Stopped, trial: &str, sessions: &str) -> Vec<(String, String)
     let takes = stopped.one_percent_s.map(|took_s| format!("about {}", seconds(took_s)));
     let asked = stopped.precision.unwrap_or(0.0);
     let floor = stopped.between_sessions.filter(|share| *share >= asked.max(FLOOR_MIN)).map(|share| {
-        format!("±{}: sessions on this machine differ by that, however long each of them is", percent(share))
+        format!(
+            "±{}: this machine's host treats programs unlike by that, however long a session is",
+            percent(share)
+        )
     });
     let figure = if stopped.target == Target::Net { "net" } else { "gross" };
     let reported = [
@@ -98,7 +101,7 @@ mod tests {
         let unlike = Stopped { one_percent_s: None, between_sessions: Some(0.053), ..of_net };
         assert!(
             said(&unlike).contains(
-                "not below: ±5.3 %: sessions on this machine differ by that, however long each of them is\n"
+                "not below: ±5.3 %: this machine's host treats programs unlike by that, however long a session is\n"
             ),
             "{}",
             said(&unlike)

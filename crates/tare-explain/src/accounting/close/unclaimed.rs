@@ -3,13 +3,10 @@
 
 use crate::accounting::attribute::cpus::Cpu;
 use crate::accounting::attribute::thread::Thread;
-use crate::accounting::raw::bounds::NO_VERDICT;
+use crate::accounting::raw::bounds::{NO_VERDICT, UNCLAIMED_CPUS};
 use crate::accounting::raw::ended::left_s;
 use crate::accounting::raw::readings::Readings;
 use std::collections::BTreeMap;
-
-/// Below this share of a CPU it is what the stamps of a scan of all threads leave open.
-const FLOOR_CPUS: f64 = 0.02;
 
 /// Run of all tasks less that of all threads that were seen or whose end was reported.
 pub(super) fn unclaimed_s(readings: &Readings, threads: &[Thread], cpus: &BTreeMap<u32, Cpu>) -> Option<f64> {
@@ -19,5 +16,5 @@ pub(super) fn unclaimed_s(readings: &Readings, threads: &[Thread], cpus: &BTreeM
 
 /// Whether it is too much for a verdict beside `run_s`, the SUT's own run.
 pub(super) fn is_much(unclaimed_s: f64, run_s: f64, wall_s: f64) -> bool {
-    unclaimed_s > NO_VERDICT * run_s && unclaimed_s > FLOOR_CPUS * wall_s
+    unclaimed_s > NO_VERDICT * run_s && unclaimed_s > UNCLAIMED_CPUS * wall_s
 }

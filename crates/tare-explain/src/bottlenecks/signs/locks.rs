@@ -21,7 +21,17 @@ const HOLDERS_PART_MIN: f64 = 0.9;
 /// where most of the time nobody is awake who could have the lock.
 pub(crate) fn may_be_a_lock(accounting: &Accounting) -> bool {
     let has_holder = |(about, waiting): (f64, f64)| about >= HOLDERS_MIN.max(HOLDERS_PART_MIN * waiting);
-    !parks_threads(accounting) && holders(&accounting.asked.pool).is_none_or(has_holder)
+    !parks_threads(accounting)
+        && have_requests(accounting)
+        && holders(&accounting.asked.pool).is_none_or(has_holder)
+}
+
+/// Whether there are as many requests as threads asleep in locks: more of these wait for work, as workers do for the lock of an accept queue.
+fn have_requests(accounting: &Accounting) -> bool {
+    let pool = &accounting.asked.pool;
+    let working = pool.threads_of(Role::Sut).filter(|thread| thread.serves());
+    let asleep = ratio(working.map(|thread| thread.asleep(Asleep::Lock)).sum(), pool.span.wall_s);
+    pool.answered.in_flight().is_none_or(|in_flight| asleep <= in_flight.max(1.0))
 }
 
 /// Whether the program's runtime puts threads to sleep that it has no work for.

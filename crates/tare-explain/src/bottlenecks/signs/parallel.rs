@@ -9,6 +9,8 @@ use tare_model::observation::Role;
 
 /// A limit so far below the CPUs leaves one of them unused.
 const BELOW_CPUS: f64 = 0.5;
+/// And so far below a quota a part of that.
+const BELOW_QUOTA: f64 = 0.2;
 /// A program that ends is bound by its limit where it uses at least this share of it.
 const FULL: f64 = 0.85;
 
@@ -16,10 +18,13 @@ const FULL: f64 = 0.85;
 pub(crate) fn below_cpus(accounting: &Accounting) -> Option<Limit> {
     let sut = accounting.sut()?;
     let quota = accounting.asked.pool.throttling.quota.as_ref().map_or(f64::INFINITY, |quota| quota.cpus);
-    let cpus = (sut.usable.len() as f64).min(quota);
+    let usable = sut.usable.len() as f64;
+    let cpus = usable.min(quota);
     // A program that uses more than half of the CPUs beyond its limit is not held by it.
     let holds = |limit: &Limit| sut.busy() <= (limit.threads + cpus) / 2.0;
-    sut.limit.filter(|limit| limit.threads + BELOW_CPUS <= cpus && holds(limit))
+    let is_below =
+        |limit: &Limit| limit.threads + BELOW_CPUS <= usable && limit.threads + BELOW_QUOTA <= quota;
+    sut.limit.filter(|limit| is_below(limit) && holds(limit))
 }
 
 /// Threads of the SUT that work.
