@@ -1,7 +1,7 @@
 //! The work of those that ended between two samples: of the tree that started them. By what the kernel reported at each end, else by
 //! what it reported to their parents when they waited for them, else by the usage of the SUT's group, else by what is left of the CPUs' time.
 
-use crate::accounting::raw::bounds::{NO_VERDICT, UNCLAIMED_CPUS};
+use crate::accounting::raw::bounds::UNCLAIMED_CPUS;
 use crate::accounting::raw::cpus::CpuTimes;
 use crate::accounting::raw::ratio::ratio;
 use crate::accounting::raw::readings::Readings;
@@ -20,8 +20,8 @@ const UNSEEN_MIN_SHARE: f64 = 0.02;
 const OF_USAGE_MIN: f64 = 0.02;
 /// The kernel counts at each tick, of which there are 250 a second on most machines: one that ended ran for no longer since.
 const LAST_SLICE_S: f64 = 0.004;
-/// What parents are told steps by 10 ms, for either mode.
-const STEPS_S: f64 = 0.02;
+/// A parent that waits knows all that its children ran.
+const WAITED_MIN: f64 = 0.5;
 /// So many bytes of a name the kernel keeps: one as long may be cut.
 const NAME_BYTES_MAX: usize = 15;
 
@@ -79,8 +79,8 @@ fn last_slices(
 }
 
 /// The same where nobody waited for them, as for the children of a parent that ignores SIGCHLD. Every task that was there was counted and
-/// every end was reported: what is left of the run of all CPUs is of those that ended, by how many of each side there were. Nothing is given to a
-/// side where the others that ended could have run for much of it.
+/// every end was reported: what is left of the run of all CPUs is of those that ended, by how many of each side there were, and less what the
+/// others can have run.
 pub(super) fn unreported(
     readings: &Readings,
     measure: &Measure,
@@ -99,18 +99,15 @@ pub(super) fn unreported(
         let mine = ended.iter().filter(|ended| ended.role == role);
         mine.map(|ended| ended.run_ns as f64 / 1e9).sum()
     };
-    let nobody_waited = |role: &Role| {
-        let known_s = reported_s(*role);
-        known_s > 0.0 && reaped_s(readings, *role).is_none_or(|whole_s| whole_s < known_s - STEPS_S)
-    };
     let given = |role: Role| {
         let (mine, all) = (count(Some(role)), count(None));
-        let run_s = (left_s * ratio(mine, all)).min(mine * LAST_SLICE_S);
         let others_s = (all - mine) * LAST_SLICE_S;
-        let is_known = others_s <= NO_VERDICT * (ran_s(threads, role) + run_s);
-        (is_known && run_s > UNCLAIMED_CPUS * readings.wall_s()).then_some((role, run_s))
+        let run_s = (left_s * ratio(mine, all)).min(left_s - others_s).min(mine * LAST_SLICE_S);
+        let whole_s = reported_s(role) + run_s;
+        let nobody_waited = reaped_s(readings, role).is_none_or(|reaped_s| reaped_s < WAITED_MIN * whole_s);
+        (nobody_waited && run_s > UNCLAIMED_CPUS * readings.wall_s()).then_some((role, run_s))
     };
-    let more = [Role::Sut, Role::Load].into_iter().filter(nobody_waited).filter_map(given);
+    let more = [Role::Sut, Role::Load].into_iter().filter_map(given);
     more.map(|(role, run_s)| children(readings, role, run_s, threads)).collect()
 }
 
