@@ -141,7 +141,15 @@ fn describe_chain(accounting: &Accounting, chain: &[Called]) -> Draft {
             downstream::MOST,
         ),
         evidence,
-        remedy: if first.has_full_pool { remedy_of_pool(first, last) } else { remedy(last) },
+        // More connections help where the other server has time to spare.
+        remedy: match first.has_full_pool && last.limit == DownstreamLimit::None {
+            true => format!(
+                "open more connections to {} (the size of the pool), or {}",
+                first.program.name,
+                remedy(last)
+            ),
+            false => remedy(last),
+        },
         confirm: "with a stub in its place that answers at once the wait is gone".to_owned(),
     }
 }
@@ -185,20 +193,6 @@ fn remedy(last: &Called) -> String {
     format!(
         "{first}; or ask it less often (cache, batch); measure it alone: tare run --sut-pid {pid} with a load of its own"
     )
-}
-
-/// More connections help where the other server has time to spare.
-fn remedy_of_pool(first: &Called, last: &Called) -> String {
-    match last.limit {
-        DownstreamLimit::None => {
-            format!(
-                "open more connections to {} (the size of the pool), or {}",
-                first.program.name,
-                remedy(last)
-            )
-        }
-        _ => remedy(last),
-    }
 }
 
 fn describe_sleeps(accounting: &Accounting) -> Draft {

@@ -49,7 +49,8 @@ pub(crate) fn parse_syscall(text: &str) -> Doing {
             }
         }
         (libc::SYS_fcntl, _) => Doing::Asleep(fcntl(argument())),
-        _ if is_in(FILE_LOCK) => Doing::Asleep(Sleep::Lock),
+        // Whoever waits for a lock of a whole file waits for another that has it.
+        (libc::SYS_flock, _) => Doing::Asleep(Sleep::Lock),
         _ if is_in(FUTEX) || is_in(SEMAPHORE) => Doing::Asleep(Sleep::Parked),
         _ if is_in(DISK) => Doing::Asleep(Sleep::Disk),
         _ if is_in(TIMER) => Doing::Asleep(Sleep::Timer),
@@ -117,9 +118,6 @@ const SOCKET: &[i64] = &[
 /// Of these the word is not among the arguments, or there are several. The last is `futex_wait` (Linux 6.7), the same number
 /// everywhere.
 const FUTEX: &[i64] = &[libc::SYS_futex_waitv, 455];
-
-/// A lock of a whole file: whoever waits for it waits for another that has it.
-const FILE_LOCK: &[i64] = &[libc::SYS_flock];
 
 /// Semaphores of System V: whether one is a lock is not in the call.
 const SEMAPHORE: &[i64] = &[libc::SYS_semop, libc::SYS_semtimedop];
