@@ -1,7 +1,7 @@
-//! [JMH](https://github.com/openjdk/jmh): what `-rf json`, `-rf csv` and `-rf scsv` write.
+//! [JMH](https://github.com/openjdk/jmh): what `-rf json`, `-rf csv` and `-rf scsv` write, and its log where there is none of them.
 
 use super::fields::{self, Launches};
-use super::jmh_csv;
+use super::{jmh_csv, jmh_log};
 use crate::documents::{each_whole_document, has};
 use crate::json;
 use crate::metrics::{Kind, Metrics, Sample};
@@ -17,11 +17,12 @@ pub(crate) const READER: Reader = Reader {
         "scoreError takes all iterations of all forks as independent and normally distributed: forks differ by more than their iterations do, and it is too small",
         "a benchmark that failed is not in the file at all: only the log says so",
         "a value of thrpt and avgt is a mean over an iteration: one slow call is not seen",
+        "its log and its table round to three decimals, and the table has no values of iterations: -rf json has both",
         "sample mode takes the time of some calls only, in a histogram with steps of about 0.2 %, with the cost of the clock in each",
     ],
     detect: |input| {
         has(input, &[&["\"primaryMetric\"", "\"scoreUnit\"", "\"benchmark\"", "\"mode\""]])
-            || input.head().any(|line| jmh_csv::separator(line).is_some())
+            || input.head().any(|line| jmh_csv::separator(line).is_some() || jmh_log::begins(line))
     },
     read,
 };
@@ -60,6 +61,9 @@ fn read(input: &Input<'_>, metrics: &mut Metrics) {
     }
     let rows = jmh_csv::results(input.text, metrics);
     results.extend(rows.iter().map(|(line, result)| (*line, result)));
+    // What is printed has the same results with fewer digits.
+    let printed = if results.is_empty() { jmh_log::results(input.text, metrics) } else { Vec::new() };
+    results.extend(printed.iter().map(|(line, result)| (*line, result)));
     let names = Names::of(&results);
     let mut launches = Launches::default();
     for (line, result) in results {
@@ -112,7 +116,7 @@ fn one(line: u64, result: &Value, names: &Names, launches: &mut Launches, metric
         .map(Vec::len)
         .max()
         .unwrap_or(0);
-    let first = launches.next(&format!("{benchmark} {mode}"), forks as u32);
+    let first = launches.next(&format!("{benchmark} {mode}"), forks.max(1) as u32);
     let place = Place { line, benchmark: &benchmark, first };
     place.metric(&mode, primary, metrics);
     // One benchmark in several modes has secondary results of the same name in each.
@@ -179,7 +183,8 @@ impl Place<'_> {
             let Some(score) = json::number(&metric["score"]) else {
                 return metrics.skip(self.line, self.benchmark, "neither values nor a score are in it");
             };
-            metrics.sample(self.line, kind, Sample::from(unit.in_base(score)));
+            let value = unit.in_base(score);
+            metrics.sample(self.line, kind, Sample { value, launch: self.first, ..Sample::default() });
         }
         for (what, field) in [("score", "score"), ("score error 99.9%", "scoreError")] {
             if let Some(value) = json::number(&metric[field]).filter(|value| value.is_finite()) {

@@ -17,6 +17,7 @@ mod google_run;
 mod gungraun;
 mod jmh;
 mod jmh_csv;
+mod jmh_log;
 mod libtest;
 mod pyperf;
 mod pytest_benchmark;

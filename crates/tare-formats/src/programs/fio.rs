@@ -1,7 +1,7 @@
-//! [fio](https://fio.readthedocs.io/): `--output-format=json` and `json+`, and the lines of `terse`.
+//! [fio](https://fio.readthedocs.io/): `--output-format=json` and `json+`, the lines of `terse`, and its text where there is neither.
 
 use super::common::{HIGHER, LOWER, kind, percentile};
-use super::fio_terse;
+use super::{fio_terse, fio_text};
 use crate::documents::{has, with_keys};
 use crate::extent::End;
 use crate::json::{self, CUT_OFF};
@@ -16,10 +16,13 @@ pub(crate) const READER: Reader = Reader {
     gets_wrong: &[
         "without direct=1 reads and writes are answered by the page cache: the figures are then of memory",
         "with rate or rate_iops a request that is sent late is not late in its latency: the time that it waited to be sent is left out",
+        "its text has three or four digits, whole numbers of requests a second and times in whole units: --output-format=json has all digits",
         "percentiles come from a histogram with steps of up to 1.6 %",
         "with group_reporting the rates of jobs that ran in different windows are added up",
     ],
-    detect: |input| has(input, KEYS) || input.head().any(fio_terse::is_line),
+    detect: |input| {
+        has(input, KEYS) || input.head().any(|line| fio_terse::is_line(line) || fio_text::is_line(line))
+    },
     read,
 };
 
@@ -58,6 +61,9 @@ fn read(input: &Input<'_>, metrics: &mut Metrics) {
         run(line, launch, &report, metrics);
     }
     fio_terse::read(input, metrics);
+    if metrics.is_empty() {
+        fio_text::read(input, metrics);
+    }
 }
 
 /// The number of the next run.

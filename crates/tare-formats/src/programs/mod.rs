@@ -5,6 +5,7 @@ mod common;
 mod dd;
 mod fio;
 mod fio_terse;
+mod fio_text;
 mod gnu_time;
 mod hyperfine;
 mod hyperfine_2;
