@@ -86,6 +86,26 @@ pub(crate) fn each_whole_document(
     }
 }
 
+/// The same of documents that are a run each: a launch of its own. `what`: of which a whole one is expected.
+pub(crate) fn each_run(
+    text: &str,
+    sets: &[&[&str]],
+    what: &str,
+    metrics: &mut Metrics,
+    mut then: impl FnMut(&mut Metrics, Value),
+) {
+    for one in with_keys(text, sets) {
+        match one.parse() {
+            Ok(value) => {
+                metrics.begin_run(one.line);
+                then(metrics, value);
+                metrics.end_run();
+            }
+            Err((line, why)) => metrics.skip(line, what, &why),
+        }
+    }
+}
+
 /// The same, with what is complete of a document that is cut off or breaks.
 pub(crate) fn each_document(
     text: &str,

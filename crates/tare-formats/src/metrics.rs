@@ -56,6 +56,8 @@ pub(crate) struct Metrics {
     /// Launches that ended in this file, and samples until the last of them.
     launch: u32,
     samples_before: usize,
+    /// Lines of the file before the document whose lines are counted.
+    lines_before: u64,
 }
 
 impl Metrics {
@@ -70,7 +72,7 @@ impl Metrics {
             warnings: Vec::new(),
             gets_wrong: Vec::new(),
         };
-        Metrics { result, places: HashMap::new(), samples: 0, launch: 0, samples_before: 0 }
+        Metrics { result, places: HashMap::new(), samples: 0, launch: 0, samples_before: 0, lines_before: 0 }
     }
 
     /// The metric, made where it is not there yet; `None` where there is no room for another.
@@ -131,6 +133,17 @@ impl Metrics {
         }
     }
 
+    /// What follows is of a run of its own, whose lines are counted from `line` of the file on, until [`Metrics::end_run`].
+    pub fn begin_run(&mut self, line: u64) {
+        self.next_launch();
+        self.lines_before = line.saturating_sub(1);
+    }
+
+    /// Lines are those of the file again.
+    pub fn end_run(&mut self) {
+        self.lines_before = 0;
+    }
+
     /// What follows counts its launches by itself, from 0 on.
     pub fn first_launch(&mut self) {
         self.launch = 0;
@@ -167,6 +180,7 @@ impl Metrics {
     pub fn skip(&mut self, line: u64, what: &str, why: &str) {
         self.result.skipped_count = self.result.skipped_count.saturating_add(1);
         if self.result.skipped.len() < SKIPPED_MAX {
+            let line = line.saturating_add(self.lines_before);
             self.result.skipped.push(Skipped { what: short(what), line, why: why.to_owned() });
         }
     }

@@ -1,6 +1,7 @@
 //! [ghz](https://ghz.sh)'s JSON (`-O json`, `-O pretty`): each call with its time.
 
 use super::time::{rfc3339, seconds_between};
+use crate::documents::{has, with_keys};
 use crate::json;
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
@@ -18,15 +19,11 @@ pub(crate) const READER: Reader = Reader {
         "with --rps each worker waits for its answer: latencies leave out how long a call should have been sent before",
         "the time of a call is that at which it ended",
     ],
-    detect: |input| {
-        let has = |key: &str| input.text.contains(key);
-        input.text.trim_start().starts_with('{')
-            && has("\"endReason\"")
-            && has("\"load-schedule\"")
-            && has("\"fastest\"")
-    },
+    detect: |input| has(input, KEYS),
     read,
 };
+
+const KEYS: &[&[&str]] = &[&["\"endReason\"", "\"load-schedule\"", "\"fastest\""]];
 
 /// Calls are many: they are read apart from the rest.
 #[derive(Deserialize)]
@@ -48,12 +45,24 @@ struct Call<'a> {
 }
 
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
-    let Report { details, rest: report } = match serde_json::from_str(input.text) {
+    for document in with_keys(input.text, KEYS) {
+        metrics.begin_run(document.line);
+        of_run(document.text, metrics);
+        metrics.end_run();
+    }
+}
+
+fn of_run(text: &str, metrics: &mut Metrics) {
+    let Report { details, rest: report } = match serde_json::from_str(text) {
         Ok(report) => report,
         Err(why) => {
             let text = match why.is_eof() {
                 true => "it ends in the middle: the file is cut off".to_owned(),
-                false => format!("it is no report of ghz: {why}"),
+                // Its own line is that of the file.
+                false => format!(
+                    "it is no report of ghz: {}",
+                    why.to_string().split(" at line ").next().unwrap_or_default()
+                ),
             };
             return metrics.skip(why.line() as u64, "ghz's report", &text);
         }

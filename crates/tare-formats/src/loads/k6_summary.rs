@@ -1,6 +1,7 @@
 //! [k6](https://k6.io)'s summary as JSON: what `--summary-export` and `handleSummary` write.
 
 use super::k6_points::{Contains, Holds, Known, better, built_in, in_base, warn};
+use crate::documents::{each_run, has};
 use crate::json::{self, number};
 use crate::metrics::{Kind, Metrics};
 use crate::reader::{Input, Reader};
@@ -18,23 +19,23 @@ pub(crate) const READER: Reader = Reader {
         "a user that waits for an answer sends nothing meanwhile: percentiles leave out how long requests should have been sent before",
         "--summary-export writes true for a threshold that failed, handleSummary writes ok: false",
     ],
-    detect: |input| {
-        let has = |key: &str| input.text.contains(key);
-        input.text.trim_start().starts_with('{')
-            && has("\"metrics\"")
-            && (has("\"root_group\"") || has("\"k6_version\""))
-    },
+    detect: |input| has(input, KEYS),
     read,
 };
 
+const KEYS: &[&[&str]] = &[&["\"metrics\"", "\"root_group\""], &["\"metrics\"", "\"k6_version\""]];
+
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
-    let document = match json::parse(input.text) {
-        Ok(document) => document,
-        Err((line, why)) => return metrics.skip(line, "k6 summary", &why),
-    };
-    if document["results"]["metrics"].is_array() {
-        return of_list(&document, metrics);
-    }
+    each_run(input.text, KEYS, "k6 summary", metrics, |metrics, document| {
+        if document["results"]["metrics"].is_array() {
+            of_list(&document, metrics);
+        } else {
+            of_object(&document, metrics);
+        }
+    });
+}
+
+fn of_object(document: &Value, metrics: &mut Metrics) {
     let Some(all) = document["metrics"].as_object() else {
         return metrics.skip(1, "metrics", "it has no metrics");
     };

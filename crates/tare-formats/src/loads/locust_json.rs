@@ -1,6 +1,7 @@
 //! [Locust](https://locust.io)'s `--json`: for each kind of request a histogram of its response times, and its requests in each second.
 
-use crate::json::{self, number};
+use crate::documents::{each_run, has};
+use crate::json::number;
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
 use serde_json::Value;
@@ -19,22 +20,25 @@ pub(crate) const READER: Reader = Reader {
         "its requests count those that failed, with all their response times",
         "a user that waits for an answer sends nothing meanwhile: response times leave out how long requests should have been sent before",
     ],
-    detect: |input| {
-        input.text.trim_start().starts_with('[')
-            && input.text.contains("\"num_none_requests\"")
-            && !input.text.contains(" # reqs ")
-    },
+    detect: |input| has(input, KEYS) && !input.text.contains(" # reqs "),
     read,
 };
 
+const KEYS: &[&[&str]] = &[&["\"num_none_requests\""]];
+
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
-    let document = match json::parse(input.text) {
-        Ok(document) => document,
-        Err((line, why)) => return metrics.skip(line, "Locust's statistics", &why),
-    };
     let mut room = Room { times: TIMES_MAX, seconds: SECONDS_MAX };
+    each_run(input.text, KEYS, "Locust's statistics", metrics, |metrics, document| {
+        of_run(&document, &mut room, metrics);
+    });
+}
+
+fn of_run(document: &Value, room: &mut Room, metrics: &mut Metrics) {
+    if !document.is_array() {
+        return metrics.skip(1, "Locust's statistics", "it is no list");
+    }
     for entry in document.as_array().into_iter().flatten() {
-        one(entry, &mut room, metrics);
+        one(entry, room, metrics);
     }
     let sum = |key: &str| -> u64 {
         document

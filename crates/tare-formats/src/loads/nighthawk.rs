@@ -1,5 +1,6 @@
 //! [Nighthawk](https://github.com/envoyproxy/nighthawk)'s JSON (`--output-format json`), as `api/client/output.proto` describes it.
 
+use crate::documents::{each_run, has};
 use crate::json::{self, number};
 use crate::metrics::{Kind, Metrics};
 use crate::reader::{Input, Reader};
@@ -17,21 +18,22 @@ pub(crate) const READER: Reader = Reader {
         "request_to_response leaves out the time in which a request waits for a connection (queue_to_connect)",
         "its connection limit is of each worker, and --rps too",
     ],
-    detect: |input| {
-        let has = |key: &str| input.text.contains(key);
-        input.text.trim_start().starts_with('{')
-            && has("\"statistics\"")
-            && has("\"percentile\"")
-            && (has("\"benchmark_http_client.") || has("\"sequencer."))
-    },
+    detect: |input| has(input, KEYS),
     read,
 };
 
+const KEYS: &[&[&str]] = &[
+    &["\"statistics\"", "\"percentile\"", "\"benchmark_http_client."],
+    &["\"statistics\"", "\"percentile\"", "\"sequencer."],
+];
+
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
-    let output = match json::parse(input.text) {
-        Ok(output) => output,
-        Err((line, why)) => return metrics.skip(line, "Nighthawk's output", &why),
-    };
+    each_run(input.text, KEYS, "Nighthawk's output", metrics, |metrics, output| {
+        of_run(&output, metrics);
+    });
+}
+
+fn of_run(output: &Value, metrics: &mut Metrics) {
     for (setting, value) in output["options"].as_object().into_iter().flatten() {
         if !value.is_object() && !value.is_array() {
             metrics.set(setting, &json::text(value));

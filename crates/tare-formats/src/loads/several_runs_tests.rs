@@ -55,3 +55,17 @@ fn each_run_in_a_file_is_a_launch() {
         assert_eq!(launches(reader, output), [vec![0], vec![0, 1]], "{reader}: {output}");
     }
 }
+
+#[test]
+fn each_json_report_in_a_file_is_a_launch() {
+    for (reader, output) in [
+        ("k6-summary", include_str!("../../tests/fixtures/k6-summary/export_1.8.json")),
+        ("k6-summary", include_str!("../../tests/fixtures/k6-summary/machine_readable_1.8.json")),
+        ("ghz-json", include_str!("../../tests/fixtures/ghz-json/plain.json")),
+        ("locust-json", include_str!("../../tests/fixtures/locust-json/json_2.47.json")),
+        ("memtier", include_str!("../../tests/fixtures/memtier/documented_2.json")),
+        ("nighthawk", include_str!("../../tests/fixtures/nighthawk/documented_output.json")),
+    ] {
+        assert_eq!(launches(reader, &format!("a log\n{output}\n")), [vec![0], vec![0, 1]], "{reader}");
+    }
+}

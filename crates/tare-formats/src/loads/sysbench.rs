@@ -17,6 +17,7 @@ pub(crate) const FORMAT: Format = Format {
     gets_wrong: &[
         "with --rate latencies leave out how long an event waited to be begun",
         "the one percentile (--percentile) comes from a histogram with steps of some per cent",
+        "its output does not name the test: mutex and threads, and the scripts of a database, look alike",
         "errors that an option makes it ignore are counted, and their transactions tried again",
     ],
     detect: |printed| printed.lines().any(|line| line.starts_with("sysbench ") && line.contains("(using ")),

@@ -6,6 +6,7 @@ use crate::loads::sysbench;
 use crate::metrics::{Metrics, Sample};
 use crate::reader::{Input, Reader};
 use crate::units::in_base;
+use std::collections::BTreeSet;
 
 pub(crate) const READER: Reader = Reader {
     name: sysbench::FORMAT.name,
@@ -17,20 +18,54 @@ pub(crate) const READER: Reader = Reader {
 const MIB: f64 = 1024.0 * 1024.0;
 
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
-    let mut launch = None;
-    let mut begun = Run::default();
-    let mut at = 0;
-    for (line, number) in input.text.split_inclusive('\n').zip(1..) {
-        if is_head(line) {
-            begun.finish(input.text.get(begun.from..at).unwrap_or_default(), metrics);
-            let next = launch.map_or(0, |launch: u32| launch + 1);
-            launch = Some(next);
-            begun = Run { from: at, line: number, launch: next, ..Run::default() };
+    let runs = runs(input.text);
+    let tests: BTreeSet<String> =
+        runs.iter().filter(|(line, _)| *line > 0).map(|(_, text)| test(text)).collect();
+    let mut heads = 0..;
+    for (line, text) in runs {
+        // Tests of one kind need no name.
+        let benchmark = if tests.len() > 1 { test(text) } else { String::new() };
+        let launch = if line == 0 { 0 } else { heads.next().unwrap_or_default() };
+        let mut run = Run { line, launch, benchmark, rate: None };
+        for (of_run, number) in text.lines().zip(line.max(1)..) {
+            run.line(of_run.trim(), number, metrics);
         }
-        begun.line(line.trim(), number, metrics);
+        run.finish(text, metrics);
+    }
+}
+
+/// The text of each run with the line that it begins in; of what stands before the first that is 0.
+fn runs(text: &str) -> Vec<(u64, &str)> {
+    let mut heads = vec![(0, 0)];
+    let mut at = 0;
+    for (line, number) in text.split_inclusive('\n').zip(1_u64..) {
+        if is_head(line) {
+            heads.push((number, at));
+        }
         at += line.len();
     }
-    begun.finish(input.text.get(begun.from..).unwrap_or_default(), metrics);
+    let ends = heads.iter().skip(1).map(|(_, at)| *at).chain([text.len()]);
+    heads.iter().zip(ends).filter_map(|((line, from), to)| Some((*line, text.get(*from..to)?))).collect()
+}
+
+/// Which test it is, by lines that only that prints: sysbench does not name it. Empty where none is known (`mutex` and `threads`).
+fn test(run: &str) -> String {
+    const TESTS: [(&str, &str); 4] = [
+        ("Prime numbers limit:", "cpu"),
+        ("Running memory speed test", "memory"),
+        ("Extra file open flags:", "fileio"),
+        ("SQL statistics:", "sql"),
+    ];
+    let lines = || run.lines().map(str::trim);
+    let found = |line: &str| TESTS.iter().find(|(begins, _)| line.starts_with(begins));
+    let test = lines().find_map(found).map_or("", |(_, test)| *test);
+    // Of the tests of memory and files there are several.
+    let kind = lines().find_map(|line| match test {
+        "memory" => line.strip_prefix("operation: "),
+        "fileio" => line.strip_prefix("Doing ")?.strip_suffix(" test"),
+        _ => None,
+    });
+    [test, kind.unwrap_or_default()].join(" ").trim().to_owned()
 }
 
 fn is_head(line: &str) -> bool {
@@ -51,10 +86,11 @@ fn report(line: &str) -> Option<(f64, &str)> {
 /// One run of the program.
 #[derive(Default)]
 struct Run {
-    from: usize,
     /// Where it began; 0 where nothing has.
     line: u64,
     launch: u32,
+    /// The test, where others are in the file too.
+    benchmark: String,
     rate: Option<String>,
 }
 
@@ -148,7 +184,11 @@ impl Run {
             let value = value.split_whitespace().next().unwrap_or_default();
             let seconds = in_base(value.parse().unwrap_or(f64::NAN), "ms").0;
             let sample = Sample { value: seconds, launch: self.launch, worker: None, at_s: Some(at_s) };
-            metrics.sample(number, kind("", &format!("interval latency p{percent}"), "s", LOWER), sample);
+            metrics.sample(
+                number,
+                kind(&self.benchmark, &format!("interval latency p{percent}"), "s", LOWER),
+                sample,
+            );
         }
     }
 
@@ -171,7 +211,7 @@ impl Run {
         let value = value.parse().map_or(f64::NAN, |value: f64| value * scale);
         metrics.sample(
             line,
-            kind("", name, unit, better),
+            kind(&self.benchmark, name, unit, better),
             Sample { value, launch: self.launch, worker: None, at_s },
         );
     }
@@ -181,8 +221,9 @@ impl Run {
         if self.line == 0 && text.trim().is_empty() {
             return;
         }
-        let output = sysbench::FORMAT.read(text);
-        for result in &output.results {
+        let mut output = sysbench::FORMAT.read(text);
+        for result in &mut output.results {
+            result.name = (!self.benchmark.is_empty()).then(|| self.benchmark.clone());
             load_metrics::one(result, self.launch, metrics);
             let mean_ns = result.latency.value().and_then(|latency| latency.mean_ns.value().copied());
             if mean_ns == Some(0) {
@@ -237,6 +278,25 @@ mod tests {
         );
         // Neither has a summary.
         assert_eq!(read.skipped.iter().map(|skipped| skipped.line).collect::<Vec<_>>(), [1, 4]);
+    }
+
+    #[test]
+    fn tests_of_several_kinds_are_benchmarks_of_their_own() {
+        let head = "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\n";
+        let end =
+            "total time: 10.0s\ntotal number of events: 100\nLatency (ms):\n avg: 1.00\nThreads fairness:\n";
+        let cpu = format!("{head}Prime numbers limit: 10000\n    events per second:  1750.60\n{end}");
+        let memory = format!(
+            "{head}Running memory speed test with the following options:\n  operation: write\n[ 1s ] 2328.36 MiB/sec\n{end}"
+        );
+        let throughput = |text: &str| {
+            let read = READER.read(&Input::of_text(text));
+            let of = read.metrics.iter().filter(|metric| metric.name == "throughput");
+            of.map(|metric| (metric.benchmark.clone(), metric.launches.clone())).collect::<Vec<_>>()
+        };
+        assert_eq!(throughput(&cpu.repeat(2)), [(String::new(), vec![0, 1])]);
+        let both = throughput(&format!("{cpu}{memory}{cpu}"));
+        assert_eq!(both, [("cpu".to_owned(), vec![0, 2]), ("memory write".to_owned(), vec![1])]);
     }
 
     #[test]

@@ -1,24 +1,27 @@
 //! The JSON of `--json-out-file`: of each kind of operation its rates, its latencies, and both for each second.
 
 use super::histogram::Histogram;
-use crate::json::{number, parse, text};
+use crate::documents::{each_run, has};
+use crate::json::{number, text};
 use crate::loads::shared::{LESS, MORE, kind};
 use crate::metrics::{Metrics, Sample};
 use crate::reader::Input;
 use serde_json::{Map, Value};
 
 pub(super) fn detect(input: &Input<'_>) -> bool {
-    let has = |key: &str| input.head().any(|line| line.contains(key));
-    input.text.trim_start().starts_with('{')
-        && has("\"configuration\"")
-        && (has("\"Connections per thread\"") || has("\"key_pattern\""))
+    has(input, KEYS)
 }
 
+const KEYS: &[&[&str]] =
+    &[&["\"configuration\"", "\"Connections per thread\""], &["\"configuration\"", "\"key_pattern\""]];
+
 pub(super) fn read(input: &Input<'_>, metrics: &mut Metrics) {
-    let document = match parse(input.text) {
-        Ok(document) => document,
-        Err((line, why)) => return metrics.skip(line, "JSON of memtier_benchmark", &why),
-    };
+    each_run(input.text, KEYS, "JSON of memtier_benchmark", metrics, |metrics, document| {
+        of_run(&document, metrics);
+    });
+}
+
+fn of_run(document: &Value, metrics: &mut Metrics) {
     for (part, names) in [("configuration", CONFIGURATION), ("run information", RUN)] {
         for name in names {
             let value = &document[part][*name];
@@ -46,7 +49,7 @@ pub(super) fn read(input: &Input<'_>, metrics: &mut Metrics) {
     if sections.is_empty() {
         metrics.skip(1, "JSON of memtier_benchmark", "it has no results");
     }
-    warn(&document, sections.iter().any(|(name, _)| name.contains("AVERAGE")), metrics);
+    warn(document, sections.iter().any(|(name, _)| name.contains("AVERAGE")), metrics);
 }
 
 const CONFIGURATION: &[&str] = &[
