@@ -2,7 +2,7 @@
 //! use: keys may be added, none renamed. So is a run's, which is a line of a history.
 
 use crate::Reading;
-use crate::comparison::{Change, Figure, Verdict};
+use crate::comparison::{BenchmarkEffect, Change, Figure, NOT_IN_ALL, Verdict};
 pub use crate::format::SCHEMA;
 use crate::outcome::Warning;
 use schemars::JsonSchema;
@@ -30,6 +30,9 @@ pub struct Gate {
     pub valid: bool,
     /// All figures.
     pub effects: Vec<Effect>,
+    /// Of commands that print the results of benchmarks: every metric, the old build's as its baseline.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub benchmarks: Vec<BenchmarkEffect>,
     /// Where the history's level shifted, by figure and time.
     pub change_points: Vec<ChangePoint>,
     /// What it was to fail on.
@@ -38,6 +41,15 @@ pub struct Gate {
     pub method: String,
     /// What to know before quoting it.
     pub warnings: Vec<Warning>,
+}
+
+impl Gate {
+    /// Whether the results of benchmarks are what is judged unless something else was asked for: one of both builds prints some that can
+    /// be.
+    pub fn judges_benchmarks(&self) -> bool {
+        self.benchmarks.iter().any(|effect| effect.better.is_some())
+            || self.warnings.iter().any(|warning| warning.id == NOT_IN_ALL)
+    }
 }
 
 /// What a run is held against.

@@ -7,6 +7,7 @@ use crate::Report;
 use crate::block::{Block, Column, Note, Row, Rows, Table, Text, Tone};
 use crate::figures::{self, whole};
 use crate::format::{self, logarithm, percent, seconds, with_unit};
+use crate::metric_changes;
 use crate::sections::Part;
 use crate::why::table::meaning;
 use std::collections::BTreeMap;
@@ -60,7 +61,7 @@ fn rows(comparison: &Comparison) -> Rows {
         figures::csv((program, *figure, false), [Some(*baseline), Some(*value)], *change, said)
     };
     let launches = comparison.launches.len();
-    let metrics = comparison.benchmarks.iter().map(|effect| benchmarks::csv(effect, launches));
+    let metrics = comparison.benchmarks.iter().map(|effect| metric_changes::csv(effect, launches));
     Rows { header: figures::HEADER, rows: comparison.effects.iter().map(row).chain(metrics).collect() }
 }
 

@@ -3,6 +3,7 @@
 use crate::block::{Block, Column, Row, Rows, Table, Text, Tone};
 use crate::figures::{self, signed, whole};
 use crate::format::{joined, percent};
+use crate::metric_changes::{self, MetricChange};
 use crate::sections::{self, Part, warnings::note};
 use crate::{Report, words};
 use serde::Serialize;
@@ -17,6 +18,7 @@ pub fn report(gate: &Gate) -> Report {
             parts.push(Part { title, blocks });
         }
     };
+    part("Benchmarks", benchmarks(gate));
     part("Figures", vec![table(gate)]);
     part("Not compared", figures::missing(&gate.effects));
     part("What the branch went through", change_points(&gate.change_points));
@@ -38,7 +40,9 @@ fn rows(gate: &Gate) -> Rows {
             said,
         )
     };
-    Rows { header: figures::HEADER, rows: gate.effects.iter().map(row).collect() }
+    let launches = gate.effects.iter().map(|effect| effect.runs as usize).max().unwrap_or_default();
+    let metrics = gate.benchmarks.iter().map(|effect| metric_changes::csv(effect, launches));
+    Rows { header: figures::HEADER, rows: gate.effects.iter().map(row).chain(metrics).collect() }
 }
 
 /// The result as one JSON object, or several as an array of such.
@@ -57,8 +61,23 @@ fn held_against(gate: &Gate) -> String {
     }
 }
 
+fn changes(gate: &Gate) -> Vec<MetricChange<'_>> {
+    gate.benchmarks.iter().map(MetricChange::of).collect()
+}
+
+/// What commands printed, in the columns of a comparison.
+fn benchmarks(gate: &Gate) -> Vec<Block> {
+    let changes = changes(gate);
+    let table = || metric_changes::table(["was", "is", "A/A control"], &changes, gate.margin);
+    if changes.is_empty() { Vec::new() } else { vec![table()] }
+}
+
 fn headline(gate: &Gate) -> Block {
     let (new, old) = (&gate.new.label, held_against(gate));
+    let of_benchmarks = metric_changes::headline(new, &old, &changes(gate));
+    if let Some(text) = of_benchmarks.filter(|_| gate.valid && gate.conditions.is_empty()) {
+        return Block::Headline(text);
+    }
     let with = |verdict: Verdict| -> Vec<String> {
         let mine = gate.effects.iter().filter(|effect| effect.verdict == verdict);
         mine.map(|effect| match effect.change.value() {
@@ -156,7 +175,8 @@ fn change_points(change_points: &[ChangePoint]) -> Vec<Block> {
 
 fn conditions(gate: &Gate) -> Vec<Block> {
     let pair = |judged: &Judged| (judged.condition.clone(), state(judged.state).to_owned());
-    vec![Block::Pairs(gate.conditions.iter().map(pair).collect())]
+    let pairs: Vec<(String, String)> = gate.conditions.iter().map(pair).collect();
+    if pairs.is_empty() { Vec::new() } else { vec![Block::Pairs(pairs)] }
 }
 
 /// What became of a condition, in words.

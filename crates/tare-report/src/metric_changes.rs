@@ -1,10 +1,10 @@
 //! What the metrics of benchmarks changed by: one sentence, a row for each.
 
-use crate::block::{Block, Column, Row, Table, Text, Tone};
+use crate::block::{Block, Column, Field, Row, Table, Text, Tone};
 use crate::figures::{said, whole};
 use crate::format::{NONE, with_unit};
-use crate::words::things;
-use tare_model::comparison::{Change, Verdict};
+use crate::words::{id, things};
+use tare_model::comparison::{BenchmarkEffect, Change, Verdict};
 use tare_model::outcome::Better;
 
 /// A metric, before and after.
@@ -17,6 +17,21 @@ pub(crate) struct MetricChange<'a> {
     pub change: (Option<Change>, Verdict),
     /// What stands in the last column.
     pub last: String,
+}
+
+impl<'a> MetricChange<'a> {
+    /// What commands printed, with the A/A control last.
+    pub(crate) fn of(effect: &'a BenchmarkEffect) -> MetricChange<'a> {
+        MetricChange {
+            benchmark: &effect.benchmark,
+            name: &effect.name,
+            unit: &effect.unit,
+            better: effect.better,
+            sides: [Some(effect.baseline), Some(effect.value)],
+            change: (effect.change.value().copied(), effect.verdict),
+            last: effect.aa_control.map_or_else(|| NONE.to_owned(), whole),
+        }
+    }
 }
 
 /// In how many metrics the new side is better or worse; `None` where there is no metric.
@@ -77,4 +92,23 @@ pub(crate) fn table(names: [&str; 3], changes: &[MetricChange<'_>], margin: f64)
         ]));
     }
     Block::Table(Table { columns, rows })
+}
+
+/// A metric as other programs read it, in the columns of figures.
+pub(crate) fn csv(effect: &BenchmarkEffect, launches: usize) -> Vec<Field> {
+    let change = effect.change.value();
+    let [low, high] = change.map_or([None; 2], |change| change.interval.map(Some));
+    vec![
+        effect.program.as_str().into(),
+        format!("{} {}", effect.benchmark, effect.name).trim().to_owned().into(),
+        false.to_string().into(),
+        effect.baseline.into(),
+        effect.value.into(),
+        change.map(|change| change.value).into(),
+        low.into(),
+        high.into(),
+        id(effect.verdict).into(),
+        (launches as f64).into(),
+        None::<f64>.into(),
+    ]
 }

@@ -2,9 +2,9 @@
 
 use tare_model::Missing;
 use tare_model::Reading;
-use tare_model::comparison::{Change, Figure, Verdict};
+use tare_model::comparison::{BenchmarkEffect, Change, Figure, Verdict};
 use tare_model::gate::{Against, ChangePoint, Effect, FigureValue, Gate, Judged, Run, SCHEMA, State};
-use tare_model::outcome::Warning;
+use tare_model::outcome::{Better, Warning};
 use tare_report::{Style, gate};
 
 fn run(label: &str) -> Run {
@@ -61,6 +61,7 @@ pub(crate) fn worse() -> Gate {
             effect(Figure::Net, [-0.091, -0.061], Verdict::Slower),
             effect(Figure::P99, [-0.01, 0.015], Verdict::NoDifference),
         ],
+        benchmarks: Vec::new(),
         change_points: vec![
             ChangePoint {
                 figure: Figure::Net,
@@ -113,6 +114,28 @@ fn a_gate_against_a_record() {
     of.conditions =
         vec![Judged { condition: "p99 > 5%".into(), figure: Figure::P99, state: State::NotProven }];
     insta::assert_snapshot!("gate-baseline", shown(&of));
+}
+
+#[test]
+fn benchmarks_of_builds_are_said_first() {
+    let mut of = worse();
+    of.against = Against::Interleaved(run("./old.test"));
+    (of.conditions, of.change_points, of.warnings) = (Vec::new(), Vec::new(), Vec::new());
+    of.benchmarks = vec![BenchmarkEffect {
+        program: "B".into(),
+        benchmark: "BenchmarkSort-2".into(),
+        name: "ns/op".into(),
+        unit: "s/op".into(),
+        better: Some(Better::Lower),
+        baseline: 1e-6,
+        value: 1.2e-6,
+        change: Reading::Measured(Change { value: 0.2, interval: [0.18, 0.22] }),
+        aa_control: Some(Change { value: 0.001, interval: [-0.01, 0.01] }),
+        verdict: Verdict::Slower,
+    }];
+    insta::assert_snapshot!("gate-benchmarks", shown(&of));
+    let csv = gate::report(&of).csv();
+    assert!(csv.contains("BenchmarkSort-2 ns/op"), "{csv}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub struct GateArgs {
     pub sut: Option<String>,
     /// Run the new build of a command like this (without a shell).
     ///
-    /// It is judged by its times. 'tare compare --command' also judges the results of a benchmark that it prints.
+    /// Where it prints the results of a benchmark, each metric is judged; otherwise its time is.
     #[arg(long, value_name = "COMMAND", requires = "against_build", help_heading = "Both builds")]
     pub command: Option<String>,
     /// The same for the old build.
@@ -75,12 +75,13 @@ pub struct GateArgs {
     ///
     /// Proven means that its whole interval is beyond it; may be given several times. Figures: throughput, net, cpu_per_request, p50, p90,
     /// p99, p99.9; of commands time, cpu_time [default: net < -5%, or throughput < -5% where net cannot be compared; of commands
-    /// time > 5%].
+    /// time > 5%, unless they print the results of a benchmark].
     #[arg(long, value_name = "CONDITION", value_parser = condition, help_heading = "What fails it")]
     pub fail_if: Vec<Condition>,
     /// Of results: exit code 1 where one is worse by more [default: 5%].
     ///
-    /// One metric or several, each with its whole interval; exit code 4 where a metric could not be judged.
+    /// Of files, and of what --command prints. One metric or several, each with its whole interval; exit code 4 where a metric could not
+    /// be judged.
     #[arg(long, value_name = "PERCENT", conflicts_with = "fail_if", value_parser = values::worse, help_heading = "What fails it")]
     pub fail_if_worse: Option<f64>,
     /// Exit code 4 where a condition could not have been shown.

@@ -122,7 +122,7 @@ pub enum Command {
     ///
     /// The first line says how large a loss must be to be found. Where that is more than a condition asks for, there is a warning.
     ///
-    /// Of two files of results of another tool every metric is judged (--fail-if-worse).
+    /// Of two files of results of another tool, and of what --command prints, every metric is judged (--fail-if-worse).
     ///
     /// Exit codes: 0 nothing was proven, or the history is too short yet; 1 a condition was proven; 2 a file cannot be read, or holds
     /// something else; 3 a build failed; 4 a result is not valid, a condition could not be judged, or, with --strict, could not have

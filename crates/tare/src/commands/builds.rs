@@ -46,7 +46,8 @@ pub(super) fn gate_of_builds(args: &GateArgs, old: &str, asked: &Asked) -> Resul
 
 /// What `tare compare` would be called with.
 fn words(args: &GateArgs, old: &str) -> Vec<String> {
-    let smallest = args.fail_if.iter().map(|condition| condition.bound.abs()).fold(f64::INFINITY, f64::min);
+    let bounds = args.fail_if.iter().map(|condition| condition.bound.abs()).chain(args.fail_if_worse);
+    let smallest = bounds.fold(f64::INFINITY, f64::min);
     let smallest = if smallest.is_finite() { smallest } else { DEFAULT_BOUND };
     let precision = (smallest * PRECISION_SHARE).max(PRECISION_MIN);
     let budget = args.budget.unwrap_or(BUDGET);
@@ -56,6 +57,9 @@ fn words(args: &GateArgs, old: &str) -> Vec<String> {
     option("precision", format!("{}%", precision * 100.0));
     option("margin", format!("{}%", args.margin * 100.0));
     args.fail_if.iter().for_each(|condition| option("fail-if", condition.to_string()));
+    if let Some(bound) = args.fail_if_worse {
+        option("fail-if-worse", format!("{}%", bound * 100.0));
+    }
     for (name, new) in [("sut", &args.sut), ("command", &args.command)] {
         if let Some(new) = new {
             option(name, old.to_owned());

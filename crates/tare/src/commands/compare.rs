@@ -73,7 +73,10 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
             code = ExitCode::from(PROVEN);
         }
     }
-    let worse = args.design.fail_if_worse.map(|bound| worse::of_commands(&comparison, bound));
+    let worse = {
+        let judged = |bound| worse::of_commands(&comparison.benchmarks, &comparison.warnings, bound);
+        args.design.fail_if_worse.map(judged)
+    };
     // What is proven counts more than what could not be judged.
     Ok(match worse {
         Some(worse) if code == ExitCode::SUCCESS || worse == ExitCode::from(PROVEN) => worse,

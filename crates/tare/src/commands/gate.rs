@@ -26,10 +26,13 @@ pub fn gate(args: &GateArgs, style: Style) -> Ended {
     if let Some(new) = args.new.as_deref().filter(|new| args.sut.is_none() && results::is_of_a_tool(new)) {
         return gate_of_results(args, new, style);
     }
-    if args.fail_if_worse.is_some() {
+    if args.fail_if_worse.is_some() && args.command.is_none() {
         return Err(Failure::usage(anyhow!(
-            "--fail-if-worse is for files of results (hint: --fail-if 'net < -5%' for records and builds)"
+            "--fail-if-worse is for the results of benchmarks (hint: --fail-if 'net < -5%' for records and servers)"
         )));
+    }
+    if args.fail_if_worse.is_some() && args.strict {
+        return Err(Failure::usage(anyhow!("--strict is for --fail-if (hint: leave it out)")));
     }
     let given = (!args.fail_if.is_empty()).then(|| args.fail_if.clone());
     let asked = Asked { margin: args.margin, conditions: given };
@@ -41,6 +44,11 @@ pub fn gate(args: &GateArgs, style: Style) -> Ended {
     let shown = report::report(&gate);
     let json = report::json(&gate).map_err(Failure::underway)?;
     super::emit_report(&shown, &shown, &json, &args.exports, style)?;
+    let is_of_benchmarks = gate.judges_benchmarks() || args.fail_if_worse.is_some();
+    if gate.valid && args.fail_if.is_empty() && is_of_benchmarks {
+        let bound = args.fail_if_worse.unwrap_or(WORSE);
+        return Ok(worse::of_commands(&gate.benchmarks, &gate.warnings, bound));
+    }
     Ok(ended(&gate, args.strict))
 }
 

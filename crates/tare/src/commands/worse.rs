@@ -4,8 +4,8 @@ use crate::failure::NOT_VALID;
 use crate::terminal;
 use std::process::ExitCode;
 use tare_model::Reading;
-use tare_model::comparison::{BenchmarkEffect, Change, Comparison, NOT_IN_ALL, Verdict};
-use tare_model::outcome::Better;
+use tare_model::comparison::{BenchmarkEffect, Change, NOT_IN_ALL, Verdict};
+use tare_model::outcome::{Better, Warning};
 use tare_model::tool_comparison::{ToolComparison, ToolEffect};
 
 /// Exit code where a metric was proven to be worse by more than is allowed.
@@ -40,7 +40,7 @@ pub fn of_results(compared: &ToolComparison, bound: f64) -> ExitCode {
 }
 
 /// Commands that print the results of benchmarks.
-pub fn of_commands(comparison: &Comparison, bound: f64) -> ExitCode {
+pub fn of_commands(benchmarks: &[BenchmarkEffect], warnings: &[Warning], bound: f64) -> ExitCode {
     let metric = |effect: &BenchmarkEffect| Metric {
         name: format!("{}: {}", effect.program, name(&effect.benchmark, &effect.name)),
         better: effect.better,
@@ -48,8 +48,8 @@ pub fn of_commands(comparison: &Comparison, bound: f64) -> ExitCode {
         verdict: effect.verdict,
         why_not: why_not(&effect.change),
     };
-    let mut judged = judge(comparison.benchmarks.iter().map(metric), bound);
-    for gone in comparison.warnings.iter().filter(|warning| warning.id == NOT_IN_ALL) {
+    let mut judged = judge(benchmarks.iter().map(metric), bound);
+    for gone in warnings.iter().filter(|warning| warning.id == NOT_IN_ALL) {
         terminal::say(&format!("tare: not all could be judged: {}", gone.text));
         judged.unknown = true;
     }

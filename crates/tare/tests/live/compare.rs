@@ -292,6 +292,10 @@ fn commands_that_print_results_differ_by_their_metrics() {
     assert!((0.15..0.25).contains(&change), "{metrics:#?}");
     let (result, code) = compare(&["--fail-if-worse", "5%", "--benchmark", "Same"]);
     assert_eq!((code, result["benchmarks"].as_array().unwrap().len()), (0, 2), "{result:#}");
+    let gate = ["gate", "-q", "--json", "--budget", "10s", "--command", &new, "--against", &old];
+    let (result, code) = tare.json(&gate);
+    assert!(code == 1 && result["benchmarks"][0]["verdict"] == "slower", "{result:#}");
+    assert_eq!(result["conditions"].as_array().map(Vec::len), Some(0), "how long it took is not judged");
     let silent = tare.run(&["compare", "-q", "--command", "true", "--command", "true", "--metric", "x"]);
     assert!(silent.status.code() == Some(2) && said(&silent).contains("print no results"));
 }

@@ -3,7 +3,7 @@
 use super::figures::machine as machine_in_words;
 use super::judge::{Asked, with_conditions};
 use std::collections::BTreeMap;
-use tare_model::comparison::{Comparison, Effect as Compared, Figure, Verdict};
+use tare_model::comparison::{BenchmarkEffect, Comparison, Effect as Compared, Figure, Verdict};
 use tare_model::condition::Condition;
 use tare_model::gate::{Against, Effect, FigureValue, Gate, Run, SCHEMA};
 use tare_model::machine::MachineFacts;
@@ -61,14 +61,23 @@ pub fn interleaved(
         margin: comparison.margin,
         valid,
         effects: figures.iter().map(|figure| effect(*figure, compared(*figure), comparison)).collect(),
+        benchmarks: benchmarks(comparison, new_name),
         change_points: Vec::new(),
         conditions: Vec::new(),
         method: method.to_owned(),
         warnings: comparison.warnings.clone(),
     };
     let usual = Condition { figure: Figure::Time, above: true, bound: DEFAULT_LONGER };
-    let usual = is_of_commands.then(|| vec![usual]);
+    // What a benchmark prints is judged, and not how long it took: most run for a fixed time.
+    let usual = is_of_commands.then(|| if gate.judges_benchmarks() { Vec::new() } else { vec![usual] });
     with_conditions(gate, &Asked { margin: asked.margin, conditions: asked.conditions.clone().or(usual) })
+}
+
+/// The new build's, by the name that it has in a gate.
+fn benchmarks(comparison: &Comparison, new_name: &str) -> Vec<BenchmarkEffect> {
+    let label = comparison.programs.get(1).map(|program| program.command.clone()).unwrap_or_default();
+    let of_new = comparison.benchmarks.iter().filter(|effect| effect.program == new_name);
+    of_new.map(|effect| BenchmarkEffect { program: label.clone(), ..effect.clone() }).collect()
 }
 
 fn effect(figure: Figure, compared: Option<&Compared>, comparison: &Comparison) -> Effect {

@@ -138,6 +138,7 @@ fn finished(
             margin: asked.margin,
             valid,
             effects: effects(rows, asked.margin),
+            benchmarks: Vec::new(),
             change_points,
             conditions: Vec::new(),
             method,
