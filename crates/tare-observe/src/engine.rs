@@ -153,9 +153,15 @@ impl Observers {
 
     /// Opens a window. One that is still open is dropped.
     pub fn begin(&self) {
+        self.begin_after(|| ());
+    }
+
+    /// The same, with something that is done when all is prepared, right before the window opens.
+    pub fn begin_after(&self, last: impl FnOnce()) {
         let mut state = self.shared.lock();
         let State { scene, observers, .. } = &mut *state;
         scene.with_census(|| observers.iter_mut().for_each(|observer| observer.prepare(scene)));
+        last();
         let at_ns = edge(observers);
         state.tick = 0;
         state.window = Some(at_ns);

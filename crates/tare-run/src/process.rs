@@ -52,8 +52,6 @@ pub enum Output {
     KeepErrors,
     /// Both are kept, apart from each other.
     KeepApart,
-    /// To standard error, where everything goes that is not a result.
-    Show,
 }
 
 /// A started process and its group.
@@ -107,7 +105,6 @@ impl Started {
         let (stdout, stderr) = match launch.output {
             Output::Keep | Output::KeepApart => (Stdio::piped(), Stdio::piped()),
             Output::KeepErrors => (Stdio::null(), Stdio::piped()),
-            Output::Show => (Stdio::from(std::io::stderr()), Stdio::inherit()),
         };
         command.stdout(stdout).stderr(stderr);
         let state = |error: tare_machine::journal::JournalError| LabError::State(error.to_string());

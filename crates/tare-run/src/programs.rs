@@ -10,7 +10,7 @@ use crate::loads::none::{Alone, Prints};
 use crate::plan as plans;
 use crate::request::CommandRequest;
 use crate::running::Running;
-use crate::start_up;
+use crate::start_up::{self, Empty};
 use crate::subjects::fit;
 use crate::subjects::program::programs;
 use crate::subjects::sut::Sut;
@@ -47,7 +47,8 @@ pub(crate) fn measure(request: &CommandRequest, running: &mut Running<'_>) -> Re
     let input = Input::of(request.input.as_deref())?;
     let runner = Runner::new()?;
     running.will_start(&request.command.join(" "))?;
-    let start_up = start_up::measured(request, &runner, running)?;
+    let empty = Empty::new();
+    let start_up = start_up::measured(request, empty.as_ref(), &runner, running)?;
     running.open_record(plan_of_program(request, &programs.variants, start_up), taking_part)?;
     let watch = Watch {
         sut_pids: Vec::new(),
@@ -74,6 +75,7 @@ pub(crate) fn measure(request: &CommandRequest, running: &mut Running<'_>) -> Re
         input: &input,
         observers: &observers,
         runner: &runner,
+        empty: empty.as_ref(),
         prints: Cell::new(Prints::Unknown),
     };
     let commands: Vec<Alone<'_>> = names.enumerate().map(alone).collect();

@@ -5,46 +5,71 @@ use crate::process::Output;
 use crate::request::CommandRequest;
 use crate::running::Running;
 use crate::timed::{Input, Runner, Timed};
+use std::fs::File;
 use std::os::fd::AsRawFd;
 use tare_model::plan::StartUp;
 use tare_sys::process::Confinement;
 
 const RUNS: usize = 21;
 
+/// An empty program, in memory.
+pub(crate) struct Empty {
+    /// It is there for as long as this is open.
+    _file: File,
+    words: Vec<String>,
+}
+
+impl Empty {
+    /// `None` where there is none for this architecture, or it cannot be made here.
+    pub fn new() -> Option<Empty> {
+        let file = tare_sys::file::in_memory(c"tare-empty", &EMPTY?).ok()?;
+        let words = vec![format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())];
+        Some(Empty { _file: file, words })
+    }
+
+    /// Runs it once, so that what starts a program is as ready as it is in the second of two runs.
+    pub fn run(&self, confinement: Confinement, runner: &Runner, running: &Running<'_>) {
+        runner.run(&timed(&self.words, confinement), running, |_| (), |_| ()).ok();
+    }
+}
+
+fn timed(words: &[String], confinement: Confinement) -> Timed<'_> {
+    Timed {
+        words,
+        environment: &[],
+        confinement,
+        output: Output::KeepErrors,
+        shown: false,
+        input: &Input::Nothing,
+        pty: false,
+        time_limit: None,
+    }
+}
+
 /// The median time of an empty program, or of the shell without a command where one runs the program. `None` where there is no empty
 /// program for this architecture, or it cannot be run here.
 pub(crate) fn measured(
     request: &CommandRequest,
+    empty: Option<&Empty>,
     runner: &Runner,
     running: &Running<'_>,
 ) -> Result<Option<StartUp>, LabError> {
-    let empty = EMPTY.and_then(|program| tare_sys::file::in_memory(c"tare-empty", &program).ok());
     let (words, what) = match &request.shell {
         Some(shell) => {
             let mut words = crate::subjects::program::words_of(shell)?;
             words.extend(["-c".to_owned(), String::new()]);
             (words, format!("{shell} -c ''"))
         }
-        None => match &empty {
-            Some(file) => (
-                vec![format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())],
-                "an empty program".to_owned(),
-            ),
+        None => match empty {
+            Some(empty) => (empty.words.clone(), "an empty program".to_owned()),
             None => return Ok(None),
         },
     };
-    let timed = Timed {
-        words: &words,
-        environment: &[],
-        confinement: Confinement {
-            cpus: request.place.sut_cpus.clone().unwrap_or_default(),
-            cgroup_procs: request.groups.clone(),
-        },
-        output: Output::KeepErrors,
-        input: &Input::Nothing,
-        pty: false,
-        time_limit: None,
+    let confinement = Confinement {
+        cpus: request.place.sut_cpus.clone().unwrap_or_default(),
+        cgroup_procs: request.groups.clone(),
     };
+    let timed = timed(&words, confinement);
     let mut times_s = Vec::with_capacity(RUNS);
     for _ in 0..RUNS {
         match runner.run(&timed, running, |_| (), |_| ()) {

@@ -92,6 +92,8 @@ pub(crate) struct Timed<'a> {
     pub environment: &'a [(&'static str, String)],
     pub confinement: Confinement,
     pub output: Output,
+    /// What is kept goes to standard error as well.
+    pub shown: bool,
     pub input: &'a Input,
     /// In a terminal of its own.
     pub pty: bool,
@@ -109,6 +111,8 @@ pub(crate) struct Run {
     started: Started,
     /// Its standard output, where that is kept apart.
     apart: Option<Arc<Mutex<Tail>>>,
+    /// Whether that is all: a terminal has one stream of both.
+    in_terminal: bool,
 }
 
 impl Run {
@@ -119,16 +123,20 @@ impl Run {
 
     /// What it printed last.
     pub fn output(&self) -> String {
-        self.started.output()
+        let all = self.apart.as_deref().filter(|_| self.in_terminal);
+        all.map_or_else(|| self.started.output(), |all| printed(all).1)
     }
 
     /// How much it wrote to its standard output, and the results of a benchmark in that or in standard error, where these are kept apart.
     pub fn results(&self) -> Option<(u64, Option<ToolMetrics>)> {
         let (count, printed) = self.apart.as_deref().map(printed)?;
-        let errors = self.output();
-        let results = tare_formats::read_printed(&printed)
-            .or_else(|| tare_formats::read_printed(&errors))
-            .or_else(|| tare_formats::read_printed(&format!("{printed}\n{errors}")));
+        let errors = self.started.output();
+        let with_errors = || {
+            let of_errors = tare_formats::read_printed(&errors);
+            of_errors.or_else(|| tare_formats::read_printed(&format!("{printed}\n{errors}")))
+        };
+        let results = tare_formats::read_printed(&printed);
+        let results = results.or_else(|| if errors.is_empty() { None } else { with_errors() });
         Some((count, results.map(|results| with_cut(results, count, printed.len()))))
     }
 }
@@ -243,7 +251,7 @@ impl Runner {
             last_output: String::new(),
         })?;
         let wall_ns = end_ns.saturating_sub(begun.made_ns);
-        Ok(Run { wall_ns, ended, over_limit: watch.over_limit, started, apart })
+        Ok(Run { wall_ns, ended, over_limit: watch.over_limit, started, apart, in_terminal: timed.pty })
     }
 }
 
@@ -325,38 +333,36 @@ fn order(timed: &Timed<'_>, running: &Running<'_>) -> Result<(Order, Kept), LabE
 fn streams(timed: &Timed<'_>) -> io::Result<([File; 3], Kept)> {
     let tail = Arc::new(Mutex::new(Tail::default()));
     let own_errors = || io::stderr().as_fd().try_clone_to_owned().map(File::from);
-    let shown = match timed.output {
-        Output::Show => Some(own_errors()?),
-        Output::Keep | Output::KeepErrors | Output::KeepApart => None,
-    };
-    let alone = |tail| Kept { tail, apart: None };
+    let shown = || timed.shown.then(own_errors).transpose();
+    let mut apart = None;
     if timed.pty {
         let terminal = Terminal::open()?;
-        crate::process::keep_reading(Box::new(terminal.ours), shown, &tail);
+        // A terminal has one stream of both.
+        let all = match timed.output {
+            Output::KeepApart => apart.insert(Arc::new(Mutex::new(Tail::of_results()))),
+            Output::Keep | Output::KeepErrors => &tail,
+        };
+        crate::process::keep_reading(Box::new(terminal.ours), shown()?, all);
         let input = match timed.input {
             Input::Nothing => terminal.program.try_clone()?,
             other => other.open()?,
         };
-        return Ok(([input, terminal.program.try_clone()?, terminal.program], alone(tail)));
+        return Ok(([input, terminal.program.try_clone()?, terminal.program], Kept { tail, apart }));
     }
     let input = timed.input.open()?;
-    if shown.is_some() {
-        return Ok(([input, own_errors()?, own_errors()?], alone(tail)));
-    }
-    let errors = read_by(&tail)?;
-    let mut apart = None;
+    let errors = read_by(&tail, shown()?)?;
     let output = match timed.output {
         Output::Keep => errors.try_clone()?,
-        Output::KeepApart => read_by(apart.insert(Arc::new(Mutex::new(Tail::of_results()))))?,
-        Output::KeepErrors | Output::Show => File::options().write(true).open("/dev/null")?,
+        Output::KeepApart => read_by(apart.insert(Arc::new(Mutex::new(Tail::of_results()))), shown()?)?,
+        Output::KeepErrors => File::options().write(true).open("/dev/null")?,
     };
     Ok(([input, output, errors], Kept { tail, apart }))
 }
 
 /// A pipe that is read as long as somebody holds it.
-fn read_by(tail: &Arc<Mutex<Tail>>) -> io::Result<File> {
+fn read_by(tail: &Arc<Mutex<Tail>>, shown: Option<File>) -> io::Result<File> {
     let (reader, writer) = io::pipe()?;
-    crate::process::keep_reading(Box::new(reader), None, tail);
+    crate::process::keep_reading(Box::new(reader), shown, tail);
     Ok(File::from(std::os::fd::OwnedFd::from(writer)))
 }
 

@@ -237,6 +237,7 @@ impl Bench<'_> {
             environment: &[],
             confinement: Confinement { cpus, cgroup_procs: Vec::new() },
             output: if self.are_read.get() { Output::KeepApart } else { Output::KeepErrors },
+            shown: false,
             input: &Input::Nothing,
             pty: false,
             time_limit: None,

@@ -8,6 +8,7 @@ use crate::process::{Launch, Output, Started, wants_terminal};
 use crate::progress::Event;
 use crate::request::CommandRequest;
 use crate::running::Running;
+use crate::start_up::Empty;
 use crate::subjects::sut::Sut;
 use crate::timed::{Input, Run, Runner, Timed};
 use std::cell::Cell;
@@ -45,6 +46,7 @@ pub(crate) struct Alone<'a> {
     pub input: &'a Input,
     pub observers: &'a Observers,
     pub runner: &'a Runner,
+    pub empty: Option<&'a Empty>,
     pub prints: Cell<Prints>,
 }
 
@@ -98,10 +100,8 @@ impl Alone<'_> {
     }
 
     fn output(&self) -> Output {
-        if self.request.show_output {
-            return Output::Show;
-        }
         match self.prints.get() {
+            Prints::Other if self.request.show_output => Output::Keep,
             Prints::Other => Output::KeepErrors,
             Prints::Unknown | Prints::Results => Output::KeepApart,
         }
@@ -118,26 +118,36 @@ impl Alone<'_> {
             // One run that prints something else does not end it.
             (None, _) => {}
         }
-        let counts = self.has_results() || count == 0;
+        // One that is shown, or has a terminal, is read by somebody in every run.
+        let is_read = self.request.show_output || self.request.pty;
+        let counts = self.has_results() || count == 0 || is_read;
         (results, counts)
     }
 
     /// One run: timed from before its start to its end, its last counters read before it is reaped; and whether it counts.
     fn run_once(&self, running: &mut Running<'_>) -> Result<(Driven, bool), LabError> {
         auxiliary("--prepare", &self.request.around.prepare, running)?;
+        let confinement = Confinement {
+            cpus: self.request.place.sut_cpus.clone().unwrap_or_default(),
+            cgroup_procs: self.request.groups.clone(),
+        };
         let timed = Timed {
             words: self.words,
             environment: self.environment,
-            confinement: Confinement {
-                cpus: self.request.place.sut_cpus.clone().unwrap_or_default(),
-                cgroup_procs: self.request.groups.clone(),
-            },
+            confinement: confinement.clone(),
             output: self.output(),
+            shown: self.request.show_output,
             input: self.input,
             pty: self.request.pty,
             time_limit: self.request.runs.time_limit,
         };
-        self.observers.begin();
+        // What the observers prepare has left other things in the caches than the start of a program needs.
+        let ready = || {
+            if let Some(empty) = self.empty {
+                empty.run(confinement, self.runner, running);
+            }
+        };
+        self.observers.begin_after(ready);
         let mut observation = Observation::default();
         let watch = |pid| self.observers.watch_sut(vec![pid]);
         // The zombie's counters are final; they are gone once it is reaped.

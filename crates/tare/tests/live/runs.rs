@@ -459,6 +459,36 @@ fn a_program_reads_its_input_in_a_terminal_and_is_ended_in_time() {
     assert!(number(&result, "/commands/0/max_s") < 30.0 && result["commands"][0]["exit_codes"][0].is_null());
 }
 
+/// In a terminal or out of one, what is shown is read all the same.
+#[test]
+fn results_that_are_shown_are_read() {
+    let _alone = alone();
+    let tare = Tare::new();
+    for option in ["--show-output", "--pty"] {
+        let words = [
+            "run",
+            "-q",
+            "--json",
+            "--trials",
+            "2",
+            option,
+            "--",
+            "sh",
+            "-c",
+            "echo BenchmarkX-2 9 50 ns/op",
+        ];
+        let output = tare.run(&words);
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let samples = &result["results"]["metrics"][0]["samples"];
+        assert_eq!(samples.as_array().map(Vec::len), Some(2), "{option}: {result:#}");
+        let is_shown = String::from_utf8_lossy(&output.stderr).matches("BenchmarkX").count() == 2;
+        assert_eq!(is_shown, option == "--show-output", "{option}: {output:?}");
+    }
+    // Nothing of it is a result, and it is run no more often for that.
+    let shown = tare.run(&["run", "-q", "--trials", "2", "--show-output", "--", "sh", "-c", "echo seen"]);
+    assert_eq!(String::from_utf8_lossy(&shown.stderr).matches("seen").count(), 2, "{shown:?}");
+}
+
 #[test]
 fn a_started_program_sees_what_fits_it_and_what_the_user_set() {
     let _alone = alone();
