@@ -30,7 +30,8 @@ const HEAD_OF_FORMATS: &str = "# Formats of other tools
 
 `tare show FILE` prints what a file of these holds, `tare compare OLD NEW` holds two of them against each other, and `tare export --format NAME`
 writes a result for another tool. The tool is recognised by the content, never by the file's name. What each gets wrong is
-printed beside its figures. This page is generated; a test compares it with the program.
+printed beside its figures. Behind each name is a page with a command, an output and what is read of it. This page is generated; a test
+compares it with the program.
 
 | format | what the tool gets wrong |
 |---|---|
@@ -61,9 +62,10 @@ const SOURCES: [&str; 9] = [
 ];
 
 /// Holds a generated page to what it should be.
-fn is_kept(path: &str, made: &str) {
+pub(crate) fn is_kept(path: &str, made: &str) {
     let file = pages::root().join(path);
     if std::env::var_os("TARE_WRITE_DOCS").is_some() {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, made).unwrap();
     }
     let kept = std::fs::read_to_string(&file).unwrap_or_default();
@@ -120,7 +122,7 @@ fn page_of_causes() -> String {
 }
 
 /// Name, and what is wrong with it, of every format that is read.
-fn formats() -> BTreeMap<&'static str, &'static [&'static str]> {
+pub(crate) fn formats() -> BTreeMap<&'static str, &'static [&'static str]> {
     let readers = tare_formats::readers().map(|reader| (reader.name, reader.gets_wrong));
     // A tool whose summary is known too has one row.
     let summaries = tare_formats::FORMATS.iter().map(|format| (format.name, format.gets_wrong));
@@ -130,7 +132,7 @@ fn formats() -> BTreeMap<&'static str, &'static [&'static str]> {
 fn page_of_formats() -> String {
     let mut page = HEAD_OF_FORMATS.to_owned();
     for (name, wrong) in formats() {
-        page.push_str(&format!("| `{name}` | {} |\n", wrong.join("; ")));
+        page.push_str(&format!("| [`{name}`](formats/{name}.md) | {} |\n", wrong.join("; ")));
     }
     page.push_str("\n## Formats that are written\n\n| format | what it holds |\n|---|---|\n");
     for export in EXPORTS {

@@ -4,6 +4,7 @@
 mod decisions;
 mod docs;
 mod doctor;
+mod format_pages;
 mod help;
 mod house;
 mod packages;
