@@ -29,6 +29,10 @@ use tare_sys::{affinity, process};
 const CUT_MAX: Duration = Duration::from_secs(10);
 /// Longest that stopping waits for a thread.
 const STOP_MAX: Duration = Duration::from_secs(5);
+/// Longest that what was sent is waited for before its connections are closed.
+const ANSWERED_MAX: Duration = Duration::from_secs(2);
+/// How often a thread is looked at whose end is waited for.
+const POLL: Duration = Duration::from_micros(200);
 /// Load being made by threads of this process, named `tare-load-0`, `tare-load-1` …
 ///
 /// Dropping it stops the load.
@@ -163,11 +167,20 @@ impl Generator {
         sample
     }
 
-    /// Ends the load and its threads.
+    /// Ends the load and its threads. What was sent may still be answered, for 2 s at most: a server would work off requests whose
+    /// connections are closed in whatever is measured next.
     ///
     /// # Errors
     /// [`LoadError::Thread`] when a thread ended by itself before, or does not end within 5 s.
     pub fn stop(mut self) -> Result<(), LoadError> {
+        for thread in &self.threads {
+            // A thread that cannot be woken is found below.
+            thread.shared.end().ok();
+        }
+        let deadline = Instant::now() + ANSWERED_MAX;
+        while !self.threads.iter().all(Thread::is_done) && Instant::now() < deadline {
+            std::thread::sleep(POLL);
+        }
         self.stop_threads().map_err(|why| LoadError::Thread { why })
     }
 
@@ -232,13 +245,18 @@ impl Thread {
         self.shared.collect(patience)
     }
 
+    /// Whether all that it sent is answered, or it has ended.
+    fn is_done(&self) -> bool {
+        self.shared.finished() || self.handle.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     fn join(&mut self, deadline: Instant) -> io::Result<()> {
         let Some(handle) = self.handle.take() else { return Ok(()) };
         while !handle.is_finished() {
             if Instant::now() > deadline {
                 return Err(io::Error::other("it does not stop"));
             }
-            std::thread::sleep(Duration::from_micros(200));
+            std::thread::sleep(POLL);
         }
         handle.join().unwrap_or_else(|_| Err(io::Error::other("it panicked")))
     }

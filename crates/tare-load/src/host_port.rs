@@ -73,7 +73,8 @@ fn with_scheme(given: &str) -> String {
     let is_host = authority == "localhost" || (!authority.starts_with('.') && authority.contains(['.', ':']));
     match HostPort::of_url(authority, 80, given) {
         Ok(_) if is_host => format!("http://{authority}/{path}"),
-        _ => "http://HOST[:PORT]/PATH".to_owned(),
+        _ if given.is_empty() || given.contains(':') => "http://HOST[:PORT]/PATH".to_owned(),
+        _ => format!("http://HOST[:PORT]/PATH; a program is measured by: tare run -- {given}"),
     }
 }
 

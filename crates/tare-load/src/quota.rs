@@ -52,6 +52,11 @@ impl Quota {
         self.own += 1;
     }
 
+    /// Nothing more is sent.
+    pub(crate) fn end(&mut self) {
+        (self.own, self.shared, self.spent) = (0, Some(Arc::default()), true);
+    }
+
     /// Whether a request was refused.
     #[inline]
     pub(crate) fn is_spent(&self) -> bool {
@@ -98,5 +103,7 @@ mod tests {
         let mut free = Quota::new(None, false);
         assert!((0..1000).all(|_| free.spend()) && !free.is_spent());
         assert_eq!(free.spend_up_to(16), 16);
+        free.end();
+        assert!(free.is_spent() && !free.spend() && free.spend_up_to(16) == 0);
     }
 }

@@ -13,6 +13,8 @@ use tare_sys::epoll::Waker;
 pub(crate) struct Shared {
     pub(crate) waker: Waker,
     stop: AtomicBool,
+    /// Nothing more is to be sent.
+    end: AtomicBool,
     finished: AtomicBool,
     /// Whether a server took a connection that cannot be used yet.
     reached: AtomicBool,
@@ -49,6 +51,7 @@ impl Shared {
         Ok(Shared {
             waker: Waker::new()?,
             stop: AtomicBool::new(false),
+            end: AtomicBool::new(false),
             finished: AtomicBool::new(false),
             reached: AtomicBool::new(false),
             opened: AtomicU64::new(0),
@@ -70,6 +73,11 @@ impl Shared {
 
     pub(crate) fn stop(&self) -> io::Result<()> {
         self.stop.store(true, Ordering::Release);
+        self.waker.wake()
+    }
+
+    pub(crate) fn end(&self) -> io::Result<()> {
+        self.end.store(true, Ordering::Release);
         self.waker.wake()
     }
 
@@ -100,6 +108,10 @@ impl Shared {
 
     pub(crate) fn finished(&self) -> bool {
         self.finished.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn ending(&self) -> bool {
+        self.end.load(Ordering::Acquire)
     }
 
     pub(crate) fn stopping(&self) -> bool {

@@ -328,6 +328,9 @@ impl Worker {
         if self.shared.stopping() {
             return true;
         }
+        if self.shared.ending() {
+            self.client.end();
+        }
         if self.client.is_held()
             && let Some(begin_ns) = self.shared.begin_ns()
         {

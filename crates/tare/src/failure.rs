@@ -124,10 +124,25 @@ pub fn usage(error: &clap::Error) -> ExitCode {
         // What a value must be stands in the text.
         _ if text.contains("hint: ") => String::new(),
         clap::error::ErrorKind::InvalidSubcommand => format!(" (hint: {})", no_command_hint(error)),
+        clap::error::ErrorKind::UnknownArgument => match meant_program() {
+            Some(program) => format!(" (hint: a program is measured by: tare run -- {program})"),
+            None => format!(" ({})", help_hint()),
+        },
         _ => format!(" ({})", help_hint()),
     };
     terminal::say(&format!("tare: {first}{detail}{hint}"));
     ExitCode::from(USAGE)
+}
+
+/// The command line behind `tare run PROGRAM -x …`, where `PROGRAM` is one and no URL.
+fn meant_program() -> Option<String> {
+    let words = words();
+    let ("run", [program, ..]) = words.split_first().map(|(command, rest)| (command.as_str(), rest))? else {
+        return None;
+    };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_program = || std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    (!program.starts_with('-') && !program.contains("://") && is_program()).then(|| words[1..].join(" "))
 }
 
 /// Whether a tip of clap's is none: to put an unknown option behind `--` would run it as a program, and what is called similar may not be.

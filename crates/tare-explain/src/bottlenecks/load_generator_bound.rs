@@ -12,6 +12,7 @@ use crate::capacity::levels::Accounting;
 use crate::capacity::summary::names_of;
 use tare_model::observation::Role;
 use tare_model::outcome::{Cause, Evidence, GrossIs, TareCause};
+use tare_model::plan::Generator;
 
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::LoadGeneratorBound,
@@ -62,7 +63,7 @@ fn describe(accounting: &Accounting) -> Draft {
                 percent(generator::fullness(pool).unwrap_or(0.0))
             ),
             accounting.support(generator::fullness, generator::SATURATED),
-            "give the generator more CPUs and as many threads (-t, --load-cpus), or take one that needs less CPU per request",
+            more_for_it(accounting),
         ),
     };
     Draft {
@@ -75,6 +76,19 @@ fn describe(accounting: &Accounting) -> Draft {
         evidence: evidence(accounting),
         remedy: remedy.to_owned(),
         confirm: "with a third of the generator's CPU time taken throughput falls with an elasticity above 0.5 (--confirm); with one more thread on a CPU of its own it rises".to_owned(),
+    }
+}
+
+/// What to do for a generator that is full; options are those of tare's own alone.
+fn more_for_it(accounting: &Accounting) -> &'static str {
+    match accounting.http.map(|http| &http.generator) {
+        Some(Generator::Started { .. } | Generator::Attached { .. }) => {
+            "give the generator more CPUs (--load-cpus) and, by its own options, as many threads or more requests at once on a connection; or \
+             take one that needs less CPU per request"
+        }
+        Some(Generator::Own { .. }) | None => {
+            "give the generator more CPUs and as many threads (-t, --load-cpus), or take one that needs less CPU per request"
+        }
     }
 }
 

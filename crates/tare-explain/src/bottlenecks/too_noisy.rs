@@ -43,7 +43,7 @@ fn describe(accounting: &Accounting) -> Draft {
         effect_ln: 0.0,
         confidence: if half.is_some_and(|half| half > NOISE_LN) { 1.0 } else { 0.0 },
         evidence,
-        remedy: "take more or longer trials (--trials, -d), and look at the parts of the tare that vary"
+        remedy: "take more trials (--trials), or longer ones (of a server: -d), and look at the parts of the tare that vary"
             .to_owned(),
         confirm: "four times as many trials halve the interval".to_owned(),
     }

@@ -41,7 +41,8 @@ fn describe(accounting: &Accounting) -> Draft {
         .map_or(String::new(), |each_s| format!(" A request keeps a worker for {}.", duration(each_s)));
     let wanted = match (pool.until_cpus_full(accounting), pool.in_flight) {
         (Some(full), Some(in_flight)) if in_flight < full => format!(
-            " So that no request waits, {in_flight:.0} workers are needed (Little's law: as many as requests in flight)."
+            " So that no request of this load waits, {in_flight:.0} workers are needed (Little's law: as many as requests in flight); its CPUs \
+             have room for about {full:.0}."
         ),
         (Some(full), _) => format!(
             " About {full:.0} workers would keep its CPUs busy (Little's law: the rate that its CPUs allow, times {}).",

@@ -284,13 +284,15 @@ impl Doubt<'_> {
                 "give the generator more CPUs or connections (--load-cpus, -c); the interval of net is wide"
             }
             Doubt::CostNotSaturated { fitted: false } => {
-                "give the generator more CPUs or connections (--load-cpus, -c), and leave out --no-levels"
+                "give the generator more CPUs (--load-cpus) or connections (-c, or its own option); with --no-levels nothing shows the cost where it is full"
             }
             Doubt::NotSteady { .. } => "warm up longer, or take later trials only",
             Doubt::NotWarmedUp { .. } => {
                 "look at the rate over time (tare report); a server that still warms up needs longer (--warmup 60s)"
             }
-            Doubt::TooNoisy { .. } | Doubt::NetOfThisSession => "take more or longer trials (--trials, -d)",
+            Doubt::TooNoisy { .. } | Doubt::NetOfThisSession => {
+                "take more trials (--trials), or longer ones (of a server: -d)"
+            }
             Doubt::CpusMoved(_) => {
                 "look at the trials one by one (tare report); compare both interleaved (tare compare); on the host, pin the guest's CPUs"
             }

@@ -490,6 +490,11 @@ impl Client {
         Some((until_ns, self.places.in_flight() as u32))
     }
 
+    /// Sends nothing more.
+    pub(crate) fn end(&mut self) {
+        self.quota.end();
+    }
+
     /// Whether sending has not begun.
     pub(crate) fn is_held(&self) -> bool {
         matches!(self.schedule, Schedule::Held)

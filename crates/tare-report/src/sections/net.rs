@@ -171,11 +171,14 @@ fn steps(source: &Source, net: &Net, scale: &Scale) -> Vec<Step> {
 fn beside(against: &AgainstReference) -> Text {
     let interference =
         if against.interference_corrected { "; the machine's interference is taken out of net" } else { "" };
-    let spread = spread(against.ratio, against.ci95, |end| format!("{end:.3}"));
+    // Of a server that sleeps it is next to nothing.
+    let shown = |ratio: f64| if against.ratio < 0.1 { percent(ratio) } else { format!("{ratio:.3}") };
+    let spread = spread(against.ratio, against.ci95, shown);
+    let spread = if spread.is_empty() { spread } else { format!(" ({spread})") };
     let level = against.level.as_ref().map_or_else(String::new, |level| format!(" {}", stated_at(level)));
     Text::dim(format!(
-        "net is {:.3} {spread} of what tare's own server does on such a CPU, interleaved with it{interference}.{level}",
-        against.ratio
+        "net is {}{spread} of what tare's own server does on such a CPU, interleaved with it{interference}.{level}",
+        shown(against.ratio)
     ))
 }
 

@@ -36,7 +36,7 @@ impl Kept {
 
     pub fn words(self) -> &'static str {
         match self {
-            Kept::Timer => "in a timer",
+            Kept::Timer => "in a timer (sleep and its like)",
             Kept::Disk => "on a disk",
             Kept::Downstream => "on another server",
         }
