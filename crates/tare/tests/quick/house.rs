@@ -97,6 +97,7 @@ const RUN: arrows::Folders = &[
             "left_behind",
             "subjects",
             "timed",
+            "start_up",
         ],
     ),
     ("reference_level", &["error", "running", "loads"]),

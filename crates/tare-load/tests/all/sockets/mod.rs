@@ -2,6 +2,7 @@
 
 mod answers;
 mod content;
+mod endings;
 mod no_heap;
 mod route;
 pub mod support;
