@@ -167,16 +167,21 @@ impl Generator {
         sample
     }
 
+    /// Sends nothing more. Who stops several says so to all of them first: each gets its answers in its own turn.
+    pub fn end(&self) {
+        for thread in &self.threads {
+            // `stop` finds one that cannot be woken.
+            thread.shared.end().ok();
+        }
+    }
+
     /// Ends the load and its threads. What was sent may still be answered, for 2 s at most: a server would work off requests whose
     /// connections are closed in whatever is measured next.
     ///
     /// # Errors
     /// [`LoadError::Thread`] when a thread ended by itself before, or does not end within 5 s.
     pub fn stop(mut self) -> Result<(), LoadError> {
-        for thread in &self.threads {
-            // A thread that cannot be woken is found below.
-            thread.shared.end().ok();
-        }
+        self.end();
         let deadline = Instant::now() + ANSWERED_MAX;
         while !self.threads.iter().all(Thread::is_done) && Instant::now() < deadline {
             std::thread::sleep(POLL);

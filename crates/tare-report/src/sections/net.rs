@@ -13,6 +13,8 @@ pub(crate) static SECTION: Section =
 
 /// A part's interval narrower than this is not worth a figure.
 const SPREAD_LN_MIN: f64 = 0.0002;
+/// Net that is below gross by more is explained in a sentence.
+const BELOW_MIN: f64 = 0.02;
 /// Parts below this share of ln are one line together.
 const SMALL_LN: f64 = 0.001;
 
@@ -38,6 +40,7 @@ fn build(source: &Source) -> Vec<Block> {
     match &outcome.figures.net {
         NetOrMissing::Net(net) => {
             rows.push(net_row(net, &outcome.figures.tare));
+            remarks.extend(below_gross(source, net).map(Block::Line));
             remarks.extend(net.against_reference.as_ref().map(|against| Block::Line(beside(against))));
         }
         NetOrMissing::Missing(missing) => {
@@ -165,6 +168,26 @@ fn steps(source: &Source, net: &Net, scale: &Scale) -> Vec<Step> {
     }));
     steps.push(whole("net", net.value, conditions(net), Hue::Net));
     steps
+}
+
+/// What makes net less than what was measured, where it clearly is.
+fn below_gross(source: &Source, net: &Net) -> Option<Text> {
+    let figures = &source.outcome.figures;
+    let gross = source.http().and_then(|_| figures.gross.value())?;
+    let below = 1.0 - net.value / gross;
+    let least = figures.tare.iter().min_by(|a, b| a.ln_share.total_cmp(&b.ln_share))?;
+    (below > BELOW_MIN && least.ln_share < 0.0).then(|| {
+        Text::new(
+            format!(
+                "Net is {} below gross, most of all by {} ({}). Gross is what it did in these trials; net is for \
+                 comparing it with other runs.",
+                percent(below),
+                words::id(least.cause),
+                words::meaning_of(least)
+            ),
+            Tone::Warn,
+        )
+    })
 }
 
 /// Net beside the reference server's.

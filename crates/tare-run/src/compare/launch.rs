@@ -397,5 +397,6 @@ pub(super) fn target(url: &str, port: u16) -> Result<Target, LabError> {
 }
 
 fn stop(generators: Vec<Generator>) -> Result<(), LabError> {
+    generators.iter().for_each(Generator::end);
     generators.into_iter().try_for_each(|generator| generator.stop().map_err(load_failed))
 }

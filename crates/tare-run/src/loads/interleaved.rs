@@ -63,6 +63,7 @@ pub(super) fn interleaved(
     observers.stop();
     sut.check_alive()?;
     reference.check_alive()?;
+    arms.iter().for_each(|arm| arm.generator.end());
     let mut driven = Vec::with_capacity(samples.len());
     for (Arm { stand, generator }, sample) in arms.into_iter().zip(samples) {
         let theirs = match stand.level.purpose {
@@ -125,6 +126,7 @@ pub(crate) fn slowest_median<'g>(generators: impl Iterator<Item = &'g mut Genera
 }
 
 fn stop(arms: Vec<Arm>) -> Result<(), LabError> {
+    arms.iter().for_each(|arm| arm.generator.end());
     arms.into_iter().try_for_each(|arm| arm.generator.stop().map_err(load_failed))
 }
 
