@@ -74,7 +74,10 @@ fn with_scheme(given: &str) -> String {
     match HostPort::of_url(authority, 80, given) {
         Ok(_) if is_host => format!("http://{authority}/{path}"),
         _ if given.is_empty() || given.contains(':') => "http://HOST[:PORT]/PATH".to_owned(),
-        _ => format!("http://HOST[:PORT]/PATH; a program is measured by: tare run -- {given}"),
+        _ => {
+            let given = shell_words::quote(given);
+            format!("http://HOST[:PORT]/PATH; a program is measured by: tare run -- {given}")
+        }
     }
 }
 

@@ -356,6 +356,10 @@ pub struct CommandSample {
     /// The results of a benchmark that it printed, where it is a tool that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results: Option<Box<ToolMetrics>>,
+    /// It ran without observers, so that its time is its own. Where some runs of a command did, the others say where time went, and
+    /// not how long it took. Not so in old records.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unobserved: bool,
 }
 
 #[cfg(test)]

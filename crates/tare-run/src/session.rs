@@ -85,8 +85,11 @@ fn server(mut resolved: Resolved, running: &mut Running<'_>) -> Result<(), LabEr
     let plan = plan_of_server(&sut, &drive, (tried_layouts, known.as_ref().map(Reference::known)));
     running.open_record(plan, taking_part)?;
     let confirm_s = if request.beside.confirm { confirm::EXPECTED_S } else { 0.0 };
-    // Layouts have been tried by now, and the time passed since then counts.
-    running.progress.show(Event::Expected { total_s: drive.expected_s() + confirm_s });
+    // How long somebody else's generator runs in each trial is known to it alone.
+    if !matches!(request.load, LoadRequest::Start(_)) {
+        // Layouts have been tried by now, and the time passed since then counts.
+        running.progress.show(Event::Expected { total_s: drive.expected_s() + confirm_s });
+    }
     running.progress.show(Event::Step(format!(
         "measuring {}{}",
         sut.name(),

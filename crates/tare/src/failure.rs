@@ -142,7 +142,8 @@ fn meant_program() -> Option<String> {
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_program = || std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
-    (!program.starts_with('-') && !program.contains("://") && is_program()).then(|| words[1..].join(" "))
+    (!program.starts_with('-') && !program.contains("://") && is_program())
+        .then(|| shell_words::join(&words[1..]))
 }
 
 /// Whether a tip of clap's is none: to put an unknown option behind `--` would run it as a program, and what is called similar may not be.

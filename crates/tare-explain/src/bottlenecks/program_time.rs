@@ -1,9 +1,10 @@
 //! What a program that ends did with its time: on a CPU, kept off one by others, and waiting, for what as far as it was seen.
 
-use crate::accounting::Asleep;
+use crate::accounting::{Asleep, Thread};
 use crate::bottlenecks::draft::{number, percent};
 use crate::capacity::levels::Accounting;
 use crate::capacity::runs::{rusage_cpus, taken_cpus};
+use std::collections::BTreeMap;
 use tare_model::observation::Role;
 use tare_model::outcome::Evidence;
 
@@ -27,14 +28,9 @@ impl ProgramTime {
         let on_cpu = rusage_cpus(accounting.runs())?;
         let pool = &accounting.asked.pool;
         let waiting = (1.0 - on_cpu - taken_cpus(pool).unwrap_or(0.0)).max(0.0);
-        // The thread that ran most: what an idle helper thread sleeps on is no wait of the program.
-        let busiest = pool.threads_of(Role::Sut).max_by(|a, b| a.run_s.total_cmp(&b.run_s));
-        let share = |why: Asleep| {
-            busiest
-                .filter(|thread| thread.wall_s > 0.0)
-                .map_or(0.0, |thread| thread.asleep(why) / thread.wall_s)
-        };
-        Some(ProgramTime { waiting, what: named(waiting, share) })
+        let threads: Vec<&Thread> = pool.threads_of(Role::Sut).collect();
+        let shares = waits(&threads);
+        Some(ProgramTime { waiting, what: named(waiting, |why| shares.get(&why).copied().unwrap_or(0.0)) })
     }
 
     /// Whether it is a part of the verdict.
@@ -59,6 +55,36 @@ impl ProgramTime {
         let waiting = number("waiting, share of the time", self.waiting, "share");
         std::iter::once(waiting).chain(self.what.iter().map(each)).collect()
     }
+}
+
+/// Shares of the time that the thread that ran most slept, by reason: what an idle helper thread sleeps on is no wait of the program.
+///
+/// A call without a name of its own is mostly `wait4`: then what the children waited for is the reason, as far as it has a name.
+fn waits(threads: &[&Thread]) -> BTreeMap<Asleep, f64> {
+    let ran_most = |of: &[&'_ Thread]| of.iter().copied().max_by(|a, b| a.run_s.total_cmp(&b.run_s)).cloned();
+    let Some(busiest) = ran_most(threads).filter(|thread| thread.wall_s > 0.0) else {
+        return BTreeMap::new();
+    };
+    let mut shares: BTreeMap<Asleep, f64> =
+        Asleep::SAMPLED.iter().map(|why| (*why, busiest.asleep(*why) / busiest.wall_s)).collect();
+    let mut processes: BTreeMap<u32, Vec<&Thread>> = BTreeMap::new();
+    for thread in threads.iter().filter(|thread| thread.id.pid != busiest.id.pid) {
+        processes.entry(thread.id.pid).or_default().push(thread);
+    }
+    let children: Vec<Thread> = processes.values().filter_map(|process| ran_most(process)).collect();
+    let of_children =
+        |why: &Asleep| children.iter().map(|thread| thread.asleep(*why)).sum::<f64>() / busiest.wall_s;
+    let unnamed = shares.get(&Asleep::Other).copied().unwrap_or(0.0);
+    let named_s: f64 = Asleep::PROGRAM.iter().map(of_children).sum();
+    if unnamed > 0.0 && named_s > 0.0 {
+        // Several children at once wait for longer than their parent.
+        let scale = (unnamed / named_s).min(1.0);
+        for why in &Asleep::PROGRAM {
+            *shares.entry(*why).or_default() += scale * of_children(why);
+        }
+        shares.insert(Asleep::Other, unnamed - scale * named_s);
+    }
+    shares
 }
 
 /// The waits by reason; none where too little of them was seen to name any.

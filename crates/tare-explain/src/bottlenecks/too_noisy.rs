@@ -34,7 +34,7 @@ fn describe(accounting: &Accounting) -> Draft {
     let half = trend::half_width_ln(accounting);
     let mut evidence = Vec::new();
     evidence.extend(number_if("half of the 95 % interval of gross", half, "ln"));
-    evidence.push(number("trials", accounting.asked.trials.len() as f64, "count"));
+    evidence.push(number("trials", accounting.gross_level().trials.len() as f64, "count"));
     Draft {
         summary: format!(
             "The trials differ: the gross figure is known to ±{:.0} % only.",

@@ -6,22 +6,39 @@ use crate::accounting::ratio;
 use crate::capacity::estimate::{self, estimate};
 use crate::capacity::level::Level;
 use crate::capacity::net::NetEstimate;
-use crate::capacity::runs::{command_of, mean_s, runs_of, rusage_cpus};
+use crate::capacity::runs::{are_timed_apart, counts, mean_s, runs_of, rusage_cpus, timed_runs_of};
 use crate::capacity::stopping;
 use std::collections::BTreeMap;
 use tare_model::outcome::{CommandSummary, Net, NetOrMissing, TareCause};
 use tare_model::plan::CommandWorkload;
-use tare_model::trial::CommandSample;
+use tare_model::trial::{CommandSample, Measure};
 use tare_model::{Missing, Record};
 use tare_stats::{Interval, log_mean};
 
 /// Waits of threads that were seen stand for a run if those threads did this share of its work.
 const SEEN_SHARE_MIN: f64 = 0.8;
 
-/// The runs of one command.
+/// The runs of one command that were observed: where its time went.
 pub(crate) fn level(record: &Record, windows: &[Closed], command: u32) -> Level {
-    let runs = record.trials.iter().zip(windows);
-    let mine = runs.filter(|(trial, _)| command_of(&trial.sample) == Some(command));
+    level_of(record, windows, command, |run| !run.unobserved)
+}
+
+/// Those whose times count: gross.
+pub(crate) fn timed_level(record: &Record, windows: &[Closed], command: u32) -> Level {
+    let apart = are_timed_apart(record, command);
+    level_of(record, windows, command, |run| counts(run, apart))
+}
+
+fn level_of(
+    record: &Record,
+    windows: &[Closed],
+    command: u32,
+    belongs: impl Fn(&CommandSample) -> bool,
+) -> Level {
+    let mine = record.trials.iter().zip(windows).filter(|(trial, _)| match &trial.sample {
+        Measure::Command(run) => run.command == command && belongs(run),
+        Measure::Http(_) => false,
+    });
     Level::new(mine.map(|(_, window)| window.clone()).collect())
 }
 
@@ -99,12 +116,28 @@ pub(crate) fn estimate_net(
         )
     })?;
     let causes: Vec<TareCause> = pooled.parts.keys().copied().collect();
+    // What observers make a run longer by is no part of what it would take undisturbed: from runs that were observed comes only what
+    // share of a run the rest is.
+    let timed = are_timed_apart(record, command).then(|| timed_level(record, windows, command));
+    let longer = |window: &Closed| timed.as_ref().map_or(Some(1.0), |_| mean_s(window));
     let spread = level.spread(|window| {
         let chain = chain(window, reference_hz)?;
         let parts = causes.iter().map(|cause| chain.parts.get(cause).copied().unwrap_or(0.0));
-        Some(std::iter::once(chain.net_s.ln()).chain(parts).collect())
+        Some(std::iter::once((chain.net_s / longer(window)?).ln()).chain(parts).collect())
     });
     let ci = |place: usize| -> Option<Interval> { spread.as_ref()?.get(place)?.ci95() };
+    let of_observed = ci(0).and_then(|interval| interval.map(f64::exp));
+    let (net, net_ci95) = match timed.as_ref().and_then(|timed| estimate(timed, "s", mean_s)) {
+        Some(gross) => {
+            let share = pooled.net_s / mean_s(&level.pool).unwrap_or(gross.value);
+            let halves = [gross.ci95, of_observed.map(|interval| [interval.lo, interval.hi])];
+            let half = |[lo, hi]: [f64; 2]| 0.5 * (hi / lo).ln();
+            let half = halves[0].map(half).zip(halves[1].map(half)).map(|(gross, share)| gross.hypot(share));
+            let net = gross.value * share;
+            (net, half.and_then(|half| Interval::new(net * (-half).exp(), net * half.exp())))
+        }
+        None => (pooled.net_s, of_observed),
+    };
     let parts = pooled
         .parts
         .iter()
@@ -113,9 +146,9 @@ pub(crate) fn estimate_net(
         .collect();
     let clocked = pooled.parts.contains_key(&TareCause::Clock);
     Ok(NetEstimate {
-        net: pooled.net_s,
-        net_ci95: ci(0).and_then(|interval| interval.map(f64::exp)),
-        net_of_trials: ci(0).and_then(|interval| interval.map(f64::exp)),
+        net,
+        net_ci95,
+        net_of_trials: net_ci95,
         parts,
         reference_hz: reference_hz.filter(|_| clocked),
         entitled: level.pool.sut.as_ref().map_or(0.0, |sut| sut.cpus()),
@@ -152,7 +185,8 @@ pub(crate) fn summaries(
 
 fn summed_up(record: &Record, windows: &[Closed], index: u32, text: &str) -> Option<CommandSummary> {
     let level = level(record, windows, index);
-    let samples: Vec<&CommandSample> = runs_of(record, index).collect();
+    let timed = timed_level(record, windows, index);
+    let samples: Vec<&CommandSample> = timed_runs_of(record, index).collect();
     let times_s: Vec<f64> = samples.iter().map(|sample| sample.wall_ns as f64 / 1e9).collect();
     let mean_of = |of: fn(&CommandSample) -> u64| {
         let seconds: Vec<f64> = samples.iter().map(|sample| of(sample) as f64 / 1e9).collect();
@@ -161,7 +195,7 @@ fn summed_up(record: &Record, windows: &[Closed], index: u32, text: &str) -> Opt
     let stopping = stopping::stopped(record, index, windows);
     Some(CommandSummary {
         command: text.to_owned(),
-        gross: estimate::stopped(estimate(&level, "s", mean_s)?, stopping.as_ref()),
+        gross: estimate::stopped(estimate(&timed, "s", mean_s)?, stopping.as_ref()),
         stopping,
         net: net(&estimate_net(record, index, &level, windows)),
         stdev_s: tare_stats::stdev(&times_s),

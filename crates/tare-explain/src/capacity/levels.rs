@@ -10,6 +10,7 @@ use crate::capacity::reference::{Interference, cost_s, middle_ns};
 use crate::capacity::reference_level;
 use crate::capacity::schedule;
 use crate::capacity::stopping::stopped;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tare_model::outcome::{Stopped, TareCause};
@@ -223,13 +224,21 @@ impl<'a> Accounting<'a> {
         mine.map(|(_, window)| cost_s(window)).collect()
     }
 
-    /// The trials that gross is measured in, with their accounting, in order.
+    /// The trials whose rate, or whose time, is gross: the asked level's, but of a program those runs that were timed.
+    pub fn gross_level(&self) -> Cow<'_, Level> {
+        match self.command {
+            Some(_) => Cow::Owned(crate::capacity::command::timed_level(self.record, &self.windows, 0)),
+            None => Cow::Borrowed(&self.asked),
+        }
+    }
+
+    /// The asked level's trials, with their accounting, in order; of runs of a program those that were observed.
     pub fn measured_trials(&self) -> impl Iterator<Item = (&Closed, &Trial)> {
         let asked = self.asked_index;
         self.record.trials.iter().zip(&*self.windows).filter_map(move |(trial, window)| {
             let mine = match &trial.sample {
                 Measure::Http(_) => Some(trial.level as usize) == asked,
-                Measure::Command(command) => command.command == 0,
+                Measure::Command(run) => run.command == 0 && !run.unobserved,
             };
             mine.then_some((window, trial))
         })

@@ -8,20 +8,28 @@ use tare_model::trial::{CommandSample, Measure};
 /// A program that keeps at least so many CPUs busy is held by them more than by waiting for itself.
 pub(crate) const CPU_BOUND: f64 = 0.5;
 
-/// The command's index by trial, `None` for those of a server.
-pub(crate) fn command_of(sample: &Measure) -> Option<u32> {
-    match sample {
-        Measure::Command(command) => Some(command.command),
-        Measure::Http(_) => None,
-    }
-}
-
 /// The samples of one command.
 pub(crate) fn runs_of(record: &Record, command: u32) -> impl Iterator<Item = &CommandSample> {
     record.trials.iter().filter_map(move |trial| match &trial.sample {
         Measure::Command(sample) if sample.command == command => Some(sample),
         _ => None,
     })
+}
+
+/// The samples of one command whose times count: where some of its runs were only timed, those.
+pub(crate) fn timed_runs_of(record: &Record, command: u32) -> impl Iterator<Item = &CommandSample> {
+    let apart = are_timed_apart(record, command);
+    runs_of(record, command).filter(move |run| counts(run, apart))
+}
+
+/// Whether runs of a command were timed without observers, and others observed.
+pub(crate) fn are_timed_apart(record: &Record, command: u32) -> bool {
+    runs_of(record, command).any(|run| run.unobserved)
+}
+
+/// Whether the time of a run counts, of a command whose runs were timed apart or were not.
+pub(crate) fn counts(run: &CommandSample, apart: bool) -> bool {
+    !apart || run.unobserved
 }
 
 /// Mean seconds of a run.

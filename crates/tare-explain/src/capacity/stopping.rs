@@ -10,6 +10,7 @@ use crate::accounting::Closed;
 use crate::capacity::net::{between_sessions_ln, unlike_programs_ln};
 use crate::capacity::reference::cost_s;
 use crate::capacity::reference_level;
+use crate::capacity::runs;
 use tare_model::Record;
 use tare_model::comparison::Ended;
 use tare_model::outcome::{Stopped, Target};
@@ -94,13 +95,15 @@ impl Interim {
     /// The same with the accounting of its trials.
     fn evaluate_on(&mut self, record: &Record, windows: &[Closed]) -> Stopped {
         let trials: Vec<&Trial> = record.trials.iter().filter(|trial| self.takes_time(trial)).collect();
-        let counted: Vec<&Trial> = trials.iter().copied().filter(|trial| self.counts(trial)).collect();
+        let apart = matches!(self.of, Of::Command(command) if runs::are_timed_apart(record, command));
+        let counted: Vec<&Trial> = trials.iter().copied().filter(|trial| self.counts(trial, apart)).collect();
         let blocks = counted.len();
         let before_s = trials.iter().map(|trial| load_before_s(trial)).sum::<f64>();
         let period_s = span_s(&trials) / blocks.max(1) as f64;
         if self.sequence.is_none() && blocks >= SERIES_MIN {
-            self.sequence =
-                self.planned(&trials, before_s).and_then(|planned| Sequence::of_series(planned, LEVEL));
+            self.sequence = self
+                .planned(&trials, apart, before_s)
+                .and_then(|planned| Sequence::of_series(planned, LEVEL));
         }
         let sequence = self.sequence.as_ref();
         let (values, systematic_ln, unlike_ln) = match self.target {
@@ -151,14 +154,18 @@ impl Interim {
         }
     }
 
-    fn counts(&self, trial: &Trial) -> bool {
-        !matches!(self.of, Of::Level(level) if level != trial.level)
+    fn counts(&self, trial: &Trial, apart: bool) -> bool {
+        match (self.of, &trial.sample) {
+            (Of::Level(level), _) => level == trial.level,
+            (Of::Command(_), Measure::Command(run)) => runs::counts(run, apart),
+            (Of::Command(_), Measure::Http(_)) => false,
+        }
     }
 
     /// How many trials the budget has room for, by the time that the first [`SERIES_MIN`] took with those of other levels among
     /// them: there is no interval before there are so many.
-    fn planned(&self, trials: &[&Trial], before_s: f64) -> Option<usize> {
-        let mut counted = trials.iter().enumerate().filter(|(_, trial)| self.counts(trial));
+    fn planned(&self, trials: &[&Trial], apart: bool, before_s: f64) -> Option<usize> {
+        let mut counted = trials.iter().enumerate().filter(|(_, trial)| self.counts(trial, apart));
         let first = counted.nth(SERIES_MIN).map_or(trials, |(next, _)| &trials[..next]);
         let took_s = span_s(first);
         let more = (self.budget_s - before_s - took_s) * SERIES_MIN as f64 / took_s;

@@ -1,6 +1,6 @@
 //! Several commands held against the fastest: by how much the others are slower, as far as their runs can show it.
 
-use crate::capacity::runs::runs_of;
+use crate::capacity::runs::timed_runs_of;
 use tare_model::Record;
 use tare_model::outcome::{AgainstFastest, CommandSummary, Contrast};
 use tare_model::plan::CommandWorkload;
@@ -21,7 +21,7 @@ pub(crate) fn fill_in(record: &Record, commands: &CommandWorkload, summaries: &m
     };
     let Some(base) = index(&summaries[fastest]) else { return };
     let of = |command: u32, value: fn(&CommandSample) -> f64| -> Vec<f64> {
-        runs_of(record, command).map(value).collect()
+        timed_runs_of(record, command).map(value).collect()
     };
     let wall = |run: &CommandSample| run.wall_ns as f64;
     let cpu = |run: &CommandSample| run.user_ns as f64 + run.system_ns as f64;

@@ -87,7 +87,7 @@ fn gross(accounting: &Accounting) -> Gross {
         Some(server) if server.url.is_none() => "nobody counted the operations",
         _ => "the requests could not be counted",
     };
-    estimate::estimate(&accounting.asked, unit, figure)
+    estimate::estimate(&accounting.gross_level(), unit, figure)
         .map(|estimate| estimate::stopped(estimate, accounting.stopping.as_ref()))
         .map_or_else(|| Gross::Missing { reason: Missing::new(why), unit: unit.to_owned() }, Gross::Measured)
 }

@@ -1,6 +1,7 @@
 //! What was measured in each trial, metric by metric.
 
 use crate::accounting::Closed;
+use crate::capacity::level::Level;
 use crate::capacity::levels::Accounting;
 use crate::capacity::{estimate, runs, summary};
 use tare_model::outcome::{Better, Estimate, Metric};
@@ -34,9 +35,10 @@ fn gross(
     better: Better,
     figure: impl Fn(&Closed) -> Option<f64>,
 ) -> Metric {
-    let found = estimate::estimate(&accounting.asked, unit, &figure)
+    let level = accounting.gross_level();
+    let found = estimate::estimate(&level, unit, &figure)
         .map(|found| estimate::stopped(found, accounting.stopping.as_ref()));
-    of(name, unit, better, samples(accounting, figure), found)
+    of(name, unit, better, samples(&level, figure), found)
 }
 
 fn metric(
@@ -47,7 +49,7 @@ fn metric(
     figure: impl Fn(&Closed) -> Option<f64>,
 ) -> Metric {
     let found = estimate::estimate(&accounting.asked, unit, &figure);
-    of(name, unit, better, samples(accounting, figure), found)
+    of(name, unit, better, samples(&accounting.asked, figure), found)
 }
 
 /// A percentile of each trial's latencies: their geometric mean.
@@ -66,8 +68,8 @@ fn latency(accounting: &Accounting, name: &str, quantile: f64) -> Metric {
     }
 }
 
-fn samples(accounting: &Accounting, figure: impl Fn(&Closed) -> Option<f64>) -> Vec<f64> {
-    let values = accounting.asked.trials.iter().filter_map(figure);
+fn samples(level: &Level, figure: impl Fn(&Closed) -> Option<f64>) -> Vec<f64> {
+    let values = level.trials.iter().filter_map(figure);
     values.filter(|value| value.is_finite()).collect()
 }
 

@@ -1,9 +1,10 @@
 //! Patterns in the times of a program's runs that a mean hides: a slow first run, two modes, a bad period.
 
-use crate::capacity::runs::runs_of;
+use crate::capacity::runs::{runs_of, timed_runs_of};
 use tare_model::Record;
 use tare_model::outcome::Warning;
 use tare_model::plan::CommandWorkload;
+use tare_model::trial::CommandSample;
 
 /// Fewer runs show no pattern.
 const RUNS_MIN: usize = 5;
@@ -34,12 +35,14 @@ enum Pattern {
 pub(crate) fn warnings(record: &Record, commands: &CommandWorkload) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (index, command) in (0u32..).zip(&commands.commands) {
-        let times: Vec<f64> = runs_of(record, index).map(|run| run.wall_ns as f64 / 1e9).collect();
+        let wall_s = |run: &CommandSample| run.wall_ns as f64 / 1e9;
+        let all: Vec<f64> = runs_of(record, index).map(wall_s).collect();
+        let timed: Vec<f64> = timed_runs_of(record, index).map(wall_s).collect();
         let name = if commands.commands.len() > 1 { format!("`{command}`: ") } else { String::new() };
-        for pattern in patterns(&times) {
+        for pattern in patterns(&all, &timed) {
             warnings.push(Warning {
                 id: pattern.id().to_owned(),
-                text: format!("{name}{}", pattern.text(times.len())),
+                text: format!("{name}{}", pattern.text(timed.len())),
                 hint: pattern.hint(commands.warmup).to_owned(),
             });
         }
@@ -47,11 +50,11 @@ pub(crate) fn warnings(record: &Record, commands: &CommandWorkload) -> Vec<Warni
     warnings
 }
 
-fn patterns(times: &[f64]) -> Vec<Pattern> {
-    let first = slow_first(times);
-    let rest = if first.is_some() { &times[1..] } else { times };
-    let skipped = times.len() - rest.len();
-    first.into_iter().chain(levels(rest, skipped)).collect()
+/// In all runs, and in those of them that were timed: the first may only be observed.
+fn patterns(all: &[f64], timed: &[f64]) -> Vec<Pattern> {
+    let first = slow_first(all);
+    let skipped = usize::from(first.is_some() && timed.len() == all.len());
+    first.into_iter().chain(levels(&timed[skipped..], skipped)).collect()
 }
 
 fn slow_first(times: &[f64]) -> Option<Pattern> {
@@ -180,7 +183,7 @@ mod tests {
     use tare_stats::SplitMix64;
 
     fn ids(times: &[f64]) -> Vec<&'static str> {
-        patterns(times).into_iter().map(Pattern::id).collect()
+        patterns(times, times).into_iter().map(Pattern::id).collect()
     }
 
     /// Evenly between 0 and 1.
@@ -192,15 +195,23 @@ mod tests {
     fn a_slow_first_run_is_said() {
         let times = [1.7, 0.1, 0.101, 0.102, 0.099, 0.1];
         assert_eq!(ids(&times), ["slow-first-run"]);
-        let Pattern::SlowFirst { first_s, others_s } = patterns(&times)[0] else { panic!("another") };
+        let Pattern::SlowFirst { first_s, others_s } = patterns(&times, &times)[0] else { panic!("another") };
         assert!((first_s / others_s - 17.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_slow_first_run_is_said_where_it_was_only_observed() {
+        let timed = [0.1, 0.101, 0.102, 0.099, 0.1];
+        let all: Vec<f64> = [1.7].into_iter().chain(timed).collect();
+        assert!(matches!(patterns(&all, &timed)[..], [Pattern::SlowFirst { .. }]));
+        assert!(patterns(&timed, &timed).is_empty());
     }
 
     #[test]
     fn two_modes_have_their_levels_and_shares() {
         let times: Vec<f64> = (0..20).map(|run| if run % 4 == 1 { 0.206 } else { 0.004 }).collect();
-        let [Pattern::TwoModes { fast_s, slow_s, slow_share }] = patterns(&times)[..] else {
-            panic!("{:?}", patterns(&times))
+        let [Pattern::TwoModes { fast_s, slow_s, slow_share }] = patterns(&times, &times)[..] else {
+            panic!("{:?}", patterns(&times, &times))
         };
         assert_eq!((fast_s, slow_s, slow_share), (0.004, 0.206, 0.25));
     }
@@ -210,9 +221,9 @@ mod tests {
         let times = |slow: std::ops::Range<usize>| -> Vec<f64> {
             (0..30).map(|run| if slow.contains(&run) { 0.2 } else { 0.1 + 1e-4 * run as f64 }).collect()
         };
-        let bad = patterns(&times(12..16));
+        let bad = patterns(&times(12..16), &times(12..16));
         assert!(matches!(bad[..], [Pattern::BadPeriod { from: 12, to: 16, .. }]), "{bad:?}");
-        let changed = patterns(&times(20..30));
+        let changed = patterns(&times(20..30), &times(20..30));
         assert!(matches!(changed[..], [Pattern::Changed { at: 20, .. }]), "{changed:?}");
     }
 

@@ -2,6 +2,7 @@
 
 use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
+use crate::capacity::runs::{are_timed_apart, counts};
 use std::collections::BTreeMap;
 use tare_model::Missing;
 use tare_model::latency::Latencies;
@@ -132,7 +133,9 @@ fn summary(accounting: &Accounting, trial: &Trial, window: &Closed) -> TrialSumm
     let (name, value, sut_cpu_ns) = match &trial.sample {
         Measure::Command(run) => {
             let cpu_ns = run.user_ns as f64 + run.system_ns as f64;
-            ("run", Some(window.answered.elapsed_s), Some(cpu_ns))
+            let name =
+                if counts(run, are_timed_apart(accounting.record, run.command)) { "run" } else { "observed" };
+            (name, Some(window.answered.elapsed_s), Some(cpu_ns))
         }
         Measure::Http(_) => {
             let name = match level.map(|level| level.purpose) {

@@ -276,6 +276,7 @@ mod tests {
             rss_bytes_max: 0,
             exit_code: Some(0),
             signal: None,
+            unobserved: false,
             results: results.map(Box::new),
         };
         let observation = Observation::default();

@@ -340,8 +340,8 @@ pub(crate) fn warnings(
         if failed > 0 {
             warnings.push(Doubt::RunsFailed { failed, runs });
         }
-        if let Some(seconds) =
-            crate::capacity::runs::mean_s(&accounting.asked.pool).filter(|run_s| *run_s < CHECKED_S_MIN)
+        if let Some(seconds) = crate::capacity::runs::mean_s(&accounting.gross_level().pool)
+            .filter(|run_s| *run_s < CHECKED_S_MIN)
         {
             warnings.push(Doubt::RunsUnchecked { seconds });
         }
@@ -421,7 +421,7 @@ fn mostly(accounting: &Accounting) -> Option<Mostly> {
 }
 
 fn common<'a>(accounting: &'a Accounting, warnings: &mut Vec<Doubt<'a>>) {
-    match (accounting.asked.trials.len(), accounting.stopping) {
+    match (accounting.gross_level().trials.len(), accounting.stopping) {
         (1.., Some(Stopped { trials, .. })) if trials < SERIES_MIN => {
             warnings.push(Doubt::TooFewTrials { trials });
         }

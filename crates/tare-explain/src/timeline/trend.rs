@@ -46,7 +46,7 @@ fn ln_figure(window: &Closed) -> Option<f64> {
 
 /// The drift over the asked level's trials; `None` for fewer than four.
 pub(crate) fn drift(accounting: &Accounting) -> Option<Drift> {
-    let values: Vec<f64> = accounting.asked.trials.iter().map(ln_figure).collect::<Option<_>>()?;
+    let values: Vec<f64> = accounting.gross_level().trials.iter().map(ln_figure).collect::<Option<_>>()?;
     let moved = tare_stats::drift(&values)?;
     Some(Drift { ln: moved.value, interval: moved.ci95?, trials: values.len() })
 }
@@ -56,6 +56,6 @@ pub(crate) fn half_width_ln(accounting: &Accounting) -> Option<f64> {
     if let Some(stopping) = accounting.stopping.as_ref().filter(|stopping| stopping.target == Target::Gross) {
         return stopping.reached.map(f64::asinh);
     }
-    let interval = accounting.asked.interval(ln_figure)?;
+    let interval = accounting.gross_level().interval(ln_figure)?;
     Some(0.5 * (interval.hi - interval.lo))
 }

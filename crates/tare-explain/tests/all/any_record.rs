@@ -224,6 +224,7 @@ fn any_command_sample() -> impl Strategy<Value = Measure> {
                 exit_code,
                 signal: None,
                 results: None,
+                unobserved: false,
             })
         },
     )

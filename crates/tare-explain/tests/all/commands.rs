@@ -2,8 +2,9 @@
 
 use crate::support::*;
 use tare_explain::explain;
-use tare_model::observation::Role;
+use tare_model::observation::{Observation, Role};
 use tare_model::outcome::{Cause, NetOrMissing, Outcome, TareCause};
+use tare_model::trial::Measure;
 
 fn runs(scene: &Scene) -> Outcome {
     explain(&commands(&[(2.0, 0, scene.clone()), (2.01, 0, scene.clone()), (1.99, 0, scene.clone())]))
@@ -49,6 +50,19 @@ fn a_sleeping_program_is_idle_and_its_clock_does_not_matter() {
     assert_eq!(outcome.verdict.bottleneck, Cause::ProgramIdle);
     // Half the clock, but only a twentieth of the time is spent on a CPU.
     assert!((part(&outcome, TareCause::Clock) - (2.0f64 / 1.95).ln()).abs() < 1e-9);
+}
+
+/// A shell script that runs `sleep`.
+#[test]
+fn a_program_waits_for_what_its_children_wait_for() {
+    let mut shell = program(0.02, 0.0);
+    let mut child = Thread { pid: 4713, tid: 4713, name: "sleep", ..program(0.01, 0.0) };
+    // In `wait4`, which has no name of its own, and for a time to pass.
+    (shell.samples, child.samples) = (Some([0.0; 4]), Some([0.0, 0.0, 0.0, 1.0]));
+    let outcome = runs(&Scene { threads: vec![shell, child], ..Scene::default() });
+    let finding =
+        outcome.verdict.findings.iter().find(|finding| finding.cause == Cause::ProgramIdle).unwrap();
+    assert!(finding.summary.contains("for a timer 9"), "{}", finding.summary);
 }
 
 #[test]
@@ -104,4 +118,40 @@ fn the_accounting_of_a_run_of_milliseconds_is_not_held_against_it() {
     assert!(short.verdict.warnings.iter().any(|warning| warning.id == "accounting-unchecked"));
     // Every run has its own thread numbers; they are one program's first thread.
     assert_eq!(short.accounting.residuals.len(), 1, "{:?}", short.accounting.residuals);
+}
+
+#[test]
+fn runs_that_were_only_timed_say_how_long_and_the_others_what_for() {
+    let neighbour = Thread::new(Role::Other, "busyloop", 999, 0, 0.2, 0.79);
+    let scene = Scene { seconds: 2.4, threads: vec![program(0.8, 0.2), neighbour], ..Scene::default() };
+    let mut record = commands(&[
+        // Observed, and longer by what that takes.
+        (2.4, 0, scene.clone()),
+        (2.0, 0, scene.clone()),
+        (2.01, 0, scene.clone()),
+        (1.99, 0, scene.clone()),
+        (3.2, 0, Scene { seconds: 3.2, ..scene }),
+    ]);
+    for trial in &mut record.trials[1..4] {
+        let Measure::Command(run) = &mut trial.sample else { panic!("no run") };
+        run.unobserved = true;
+        let Observation { begin_ns, end_ns, .. } = trial.observation;
+        trial.observation = Observation { begin_ns, end_ns, ..Observation::default() };
+    }
+    let outcome = explain(&record);
+    let summary = &outcome.answers.commands[0];
+    let times_ms: Vec<f64> = summary.times_s.iter().map(|time_s| (1e3 * time_s).round()).collect();
+    assert_eq!(times_ms, [2000.0, 2010.0, 1990.0]);
+    assert!((outcome.figures.gross.value().unwrap() - 2.0).abs() < 1e-9);
+    // A fifth of a run was somebody else's, by those that were observed.
+    assert!((net(&outcome) - 1.6).abs() < 0.01, "{}", net(&outcome));
+    let parts: f64 = outcome.figures.tare.iter().map(|part| part.ln_share).sum();
+    assert!((parts - (outcome.figures.gross.value().unwrap() / net(&outcome)).ln()).abs() < 1e-9);
+    let levels: Vec<&str> = outcome.trials.iter().map(|trial| trial.level.as_str()).collect();
+    assert_eq!(levels, ["observed", "run", "run", "run", "observed"]);
+    assert!(outcome.trials[1].residual_ratio.is_none(), "nothing was seen of it");
+    assert!(outcome.verdict.valid, "{:?}", outcome.verdict.warnings);
+    // The times are alike, whatever the two that were observed took.
+    let ids: Vec<&str> = outcome.verdict.warnings.iter().map(|warning| warning.id.as_str()).collect();
+    assert!(!ids.contains(&"too-noisy"), "{ids:?}");
 }

@@ -30,6 +30,7 @@ fn accounting(source: &Source) -> String {
     let level = |(name, (trials, length)): (&&str, &(usize, f64))| {
         let noun = match *name {
             "run" => "run".to_string(),
+            "observed" => "observed run".to_string(),
             "asked" => "trial".to_string(),
             other => format!("{other} trial"),
         };

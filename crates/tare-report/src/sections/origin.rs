@@ -11,7 +11,7 @@ fn build(source: &Source) -> Vec<Block> {
     vec![Block::Line(Text::dim(format!("{} · {state}", origin(source.record))))]
 }
 
-/// The command line and when it was given.
+/// The command line, quoted so that a shell takes it again, and when it was given.
 pub(crate) fn origin(record: &Record) -> String {
     let plan = &record.plan;
     // Where the program lies says nothing about the measurement.
@@ -19,7 +19,7 @@ pub(crate) fn origin(record: &Record) -> String {
     if let Some(program) = words.first_mut() {
         *program = program.rsplit('/').next().unwrap_or(program);
     }
-    format!("{} · {}", words.join(" "), utc(plan.started_unix_s))
+    format!("{} · {}", shell_words::join(words), utc(plan.started_unix_s))
 }
 
 /// Seconds since 1970 as a date and time of day in UTC.

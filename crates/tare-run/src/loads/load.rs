@@ -36,6 +36,16 @@ pub(crate) struct Driven {
     pub observation: Observation,
 }
 
+impl Driven {
+    /// How long a run of a program took.
+    pub fn wall_ns(&self) -> Option<u64> {
+        match &self.counted {
+            Counted::Run(sample) => Some(sample.wall_ns),
+            _ => None,
+        }
+    }
+}
+
 /// What there is to count a trial's result by.
 pub(crate) enum Counted {
     /// What tare's own generator counted.

@@ -34,6 +34,14 @@ pub(crate) enum Prints {
     Other,
 }
 
+/// Whether observers watch a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Watched {
+    Yes,
+    /// It is only timed: what observers do at its edges makes a short run longer.
+    No,
+}
+
 /// A program, and what its runs need.
 pub(crate) struct Alone<'a> {
     pub request: &'a CommandRequest,
@@ -55,7 +63,7 @@ impl Load for Alone<'_> {
         auxiliary("--setup", &self.request.around.setup, running)?;
         for run in 0..self.request.runs.warmup {
             running.live(&format!("warm-up {} of {}", run + 1, self.name), None);
-            self.run_once(running)?;
+            self.run_once(running, Watched::Yes)?;
         }
         Ok(None)
     }
@@ -68,7 +76,7 @@ impl Load for Alone<'_> {
     ) -> Result<Vec<Driven>, LabError> {
         let run = stint.first().map_or(0, |(_, run)| *run);
         running.live(&format!("run {} of {}{}", run + 1, self.name, running.known()), None);
-        let (driven, counts) = self.run_once(running)?;
+        let (driven, counts) = self.run_once(running, Watched::Yes)?;
         if run == 0
             && self.has_results()
             && self.request.runs.count.is_none()
@@ -85,7 +93,7 @@ impl Load for Alone<'_> {
             return Ok(vec![driven]);
         }
         running.live(&format!("run {} of {} once more: what it prints was read", run + 1, self.name), None);
-        self.run_once(running).map(|(driven, _)| vec![driven])
+        self.run_once(running, Watched::Yes).map(|(driven, _)| vec![driven])
     }
 
     fn end(&mut self, running: &mut Running<'_>) -> Result<(), LabError> {
@@ -124,8 +132,14 @@ impl Alone<'_> {
         (results, counts)
     }
 
+    /// A run that is only timed.
+    pub fn drive_unobserved(&self, run: u32, running: &mut Running<'_>) -> Result<Driven, LabError> {
+        running.live(&format!("run {} of {}{}", run + 1, self.name, running.known()), None);
+        self.run_once(running, Watched::No).map(|(driven, _)| driven)
+    }
+
     /// One run: timed from before its start to its end, its last counters read before it is reaped; and whether it counts.
-    fn run_once(&self, running: &mut Running<'_>) -> Result<(Driven, bool), LabError> {
+    fn run_once(&self, running: &mut Running<'_>, watched: Watched) -> Result<(Driven, bool), LabError> {
         auxiliary("--prepare", &self.request.around.prepare, running)?;
         let confinement = Confinement {
             cpus: self.request.place.sut_cpus.clone().unwrap_or_default(),
@@ -147,13 +161,27 @@ impl Alone<'_> {
                 empty.run(confinement, self.runner, running);
             }
         };
-        self.observers.begin_after(ready);
-        let mut observation = Observation::default();
-        let watch = |pid| self.observers.watch_sut(vec![pid]);
+        let is_watched = watched == Watched::Yes;
+        if is_watched {
+            self.observers.begin_after(ready);
+        } else {
+            ready();
+        }
+        let mut observation =
+            Observation { begin_ns: tare_sys::time::monotonic_ns(), ..Observation::default() };
+        let watch = |pid| {
+            if is_watched {
+                self.observers.watch_sut(vec![pid]);
+            }
+        };
         // The zombie's counters are final; they are gone once it is reaped.
         let mut left = Vec::new();
         let read = |main| {
-            observation = self.observers.end();
+            if is_watched {
+                observation = self.observers.end();
+            } else {
+                observation.end_ns = tare_sys::time::monotonic_ns();
+            }
             left = left_behind::by(main);
         };
         let mut run = self.runner.run(&timed, running, watch, read)?;
@@ -169,7 +197,8 @@ impl Alone<'_> {
             return Err(LabError::Sut { what, last_output: run.output() });
         }
         let (results, counts) = self.results(&run);
-        let counted = Counted::Run(CommandSample { results, ..sample(self.index, run.wall_ns, &run.ended) });
+        let sample = sample(self.index, run.wall_ns, &run.ended);
+        let counted = Counted::Run(CommandSample { results, unobserved: !is_watched, ..sample });
         Ok((Driven { level: 0, counted, observation }, counts))
     }
 }
@@ -232,5 +261,6 @@ fn sample(command: u32, wall_ns: u64, ended: &Ended) -> CommandSample {
         exit_code: ended.exit_code,
         signal: ended.signal,
         results: None,
+        unobserved: false,
     }
 }

@@ -6,6 +6,7 @@ use super::judged::{differ, ended, measured};
 use super::{results, worse};
 use crate::cli::gate::GateArgs;
 use crate::failure::{Ended, Failure};
+use crate::terminal;
 use anyhow::anyhow;
 use std::path::Path;
 use std::process::ExitCode;
@@ -46,6 +47,11 @@ pub fn gate(args: &GateArgs, style: Style) -> Ended {
     super::emit_report(&shown, &shown, &json, &args.exports, style)?;
     let is_of_benchmarks = gate.judges_benchmarks() || args.fail_if_worse.is_some();
     if gate.valid && args.fail_if.is_empty() && is_of_benchmarks {
+        if args.strict {
+            terminal::say(
+                "tare: --strict is for figures of programs: of results, exit code 4 says already what could not be judged",
+            );
+        }
         let bound = args.fail_if_worse.unwrap_or(WORSE);
         return Ok(worse::of_commands(&gate.benchmarks, &gate.warnings, bound));
     }

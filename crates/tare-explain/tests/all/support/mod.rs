@@ -27,7 +27,7 @@ pub struct Thread {
     pub pinned: bool,
     pub run: f64,
     pub wait: f64,
-    /// Samples that found it asleep: event, lock, disk, timer. Empty: it was not sampled.
+    /// Samples that found it asleep: event, lock, disk, timer; the rest in another call. Empty: it was not sampled.
     pub samples: Option<[f64; 4]>,
     pub voluntary_hz: f64,
     pub involuntary_hz: f64,
@@ -152,7 +152,8 @@ impl Scene {
             columns.extend(
                 metrics.iter().zip(samples).map(|(metric, share)| self.column(metric, task(), 100.0 * share)),
             );
-            columns.push(self.column(&tasks::SAMPLES_OTHER, task(), 0.0));
+            let other = 1.0 - samples.iter().sum::<f64>();
+            columns.push(self.column(&tasks::SAMPLES_OTHER, task(), 100.0 * other.max(0.0)));
             columns.push(self.column(&tasks::SAMPLES, task(), 100.0));
         }
         columns
@@ -449,6 +450,7 @@ pub fn commands(runs: &[(f64, i32, Scene)]) -> Record {
             exit_code: Some(*exit_code),
             signal: None,
             results: None,
+            unobserved: false,
         }),
         observation: scene.observation(),
         report: None,
