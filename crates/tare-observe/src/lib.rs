@@ -19,6 +19,7 @@ mod engine;
 mod exits;
 mod groups;
 mod idle;
+mod jvm;
 mod load_connections;
 mod maps;
 mod memory;

@@ -3,7 +3,7 @@
 use crate::observer::Observer;
 use crate::scene::Scene;
 use crate::{
-    aperf, client, clock, connections, core_latency, cpus, downstream, energy, exits, groups,
+    aperf, client, clock, connections, core_latency, cpus, downstream, energy, exits, groups, jvm,
     load_connections, memory, network, open_files, pmu, pressure, reclaim, softirqs, stacks, switches, tasks,
     thermal, wakeups,
 };
@@ -22,6 +22,7 @@ pub(crate) static REGISTRY: &[Open] = &[
     connections::open,
     load_connections::open,
     open_files::open,
+    jvm::open,
     clock::open,
     core_latency::open,
     aperf::open,

@@ -15,6 +15,9 @@ use tare_model::comparison::{
     Comparison, Disturbance, Effect, Ended, Figure, Launch, NotKnown, Part as WhyPart, Program, Verdict,
 };
 
+/// A difference that nobody would see between two columns.
+const HAIR: f64 = 0.002;
+
 /// The result, laid out.
 pub fn report(comparison: &Comparison) -> Report {
     let others = comparison.programs.get(1..).unwrap_or_default();
@@ -161,7 +164,7 @@ fn why(comparison: &Comparison, program: &Program) -> Option<Block> {
             Text::plain(logarithm(part.ln)),
             Text::dim(ends.unwrap_or_default()),
             Text::plain(percent(part.ln / whole_ln)),
-            Text::dim(meaning(&part.id)),
+            Text::dim(if is_over_full(part, comparison) { WORKED_OFF } else { meaning(&part.id) }),
         ])
     };
     let columns = vec![
@@ -175,6 +178,14 @@ fn why(comparison: &Comparison, program: &Program) -> Option<Block> {
     ];
     let rows: Vec<Row> = parts.map(row).collect();
     (!rows.is_empty()).then_some(Block::Table(Table { columns, rows }))
+}
+
+/// Why a server can take more than its CPUs in its turns.
+const WORKED_OFF: &str = "CPU time over its turns: requests of a turn are answered after it, too";
+
+fn is_over_full(part: &WhyPart, comparison: &Comparison) -> bool {
+    let cpus = comparison.sut_cpus.len().max(1) as f64;
+    part.id == "busy" && [part.from, part.to].into_iter().flatten().any(|share| share > cpus)
 }
 
 fn table(comparison: &Comparison, others: &[Program]) -> Block {
@@ -238,6 +249,11 @@ fn trust(comparison: &Comparison) -> Vec<Block> {
             ),
         ));
     }
+    let opposed = opposed(comparison);
+    if !opposed.is_empty() {
+        let why = "the columns are medians of all launches, the change is of pairs within a launch, and counts: machines move between launches";
+        pairs.push(("columns", format!("{opposed}: {why}")));
+    }
     let adjusted = of_deciding(comparison, |effect| effect.adjusted.map(whole));
     if !adjusted.is_empty() {
         let how = "at the median of how fast core and memory were in the launches (linear; verdicts go by what is not adjusted)";
@@ -268,6 +284,20 @@ fn trust(comparison: &Comparison) -> Vec<Block> {
         (program.name.clone(), words.into_iter().flatten().collect::<Vec<_>>().join("  "))
     });
     vec![Block::Pairs(reported.chain(programs).collect())]
+}
+
+/// Figures whose columns say the opposite of their change, by more than a hair.
+fn opposed(comparison: &Comparison) -> String {
+    let is_opposed = |effect: &&Effect| {
+        let columns = effect.value / effect.baseline - 1.0;
+        effect.change.is_some_and(|change| {
+            columns * change.value < 0.0 && columns.abs().min(change.value.abs()) > HAIR
+        })
+    };
+    let mut titles: Vec<&str> =
+        comparison.effects.iter().filter(is_opposed).map(|effect| effect.figure.title()).collect();
+    titles.dedup();
+    titles.join(", ")
 }
 
 /// `0.9 % for throughput, 0.7 % for CPU time of a request`: what is reported of the firm figures.

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 use tare_machine::journal::{Journal, RUN_VARIABLE};
 use tare_machine::{Root, procs};
@@ -271,7 +271,9 @@ pub(crate) fn keep_reading(mut pipe: Box<dyn Read + Send>, mut shown: Option<Fil
     };
     lock(tail, &mut |tail| tail.readers += 1);
     let shared = tail.clone();
+    let (sender, begun) = mpsc::channel::<()>();
     let read = move || {
+        drop(sender);
         let mut buffer = [0u8; 4096];
         while let Ok(count @ 1..) = pipe.read(&mut buffer) {
             if shown.as_mut().is_some_and(|shown| shown.write_all(&buffer[..count]).is_err()) {
@@ -290,6 +292,8 @@ pub(crate) fn keep_reading(mut pipe: Box<dyn Read + Send>, mut shown: Option<Fil
     if std::thread::Builder::new().name("tare-output".into()).spawn(read).is_err() {
         lock(tail, &mut |tail| tail.readers -= 1);
     }
+    // What is timed next does not share a CPU with the start of a thread. The channel closes in any case.
+    begun.recv().ok();
 }
 
 /// Whether a process is there and has not ended. A zombie has ended, though its number is still taken.

@@ -7,7 +7,7 @@ use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
 use crate::bottlenecks::signs::free::free_cpus;
-use crate::bottlenecks::signs::locks::{kept_share, may_be_a_lock};
+use crate::bottlenecks::signs::locks::{Monitors, kept_share, may_be_a_lock, monitors};
 use crate::bottlenecks::signs::parallel::below_cpus;
 use crate::capacity::levels::Accounting;
 use tare_model::outcome::{Cause, GrossIs, TareCause};
@@ -36,14 +36,21 @@ fn holds(accounting: &Accounting) -> Option<Claim> {
     let most = accounting.command.is_some() || share >= accounting.lost(TareCause::NoWork);
     let seen = below_cpus(accounting).is_some_and(|limit| limit.by == LimitedBy::Seen);
     let rank = if seen { Rank::LimitFull } else { Rank::OwnWaits };
-    (share >= LOSS_SHARE_MIN && most && may_be_a_lock(accounting)).then(|| Claim::at(rank).of_share(share))
+    let by_futexes = (share >= LOSS_SHARE_MIN && most && may_be_a_lock(accounting))
+        .then(|| Claim::at(rank).of_share(share));
+    by_futexes
+        .or_else(|| monitors(accounting).map(|found| Claim::at(Rank::OwnWaits).of_share(found.waiting())))
 }
 
 fn applies(accounting: &Accounting) -> bool {
-    kept_share(accounting) >= 0.1 && may_be_a_lock(accounting)
+    kept_share(accounting) >= 0.1 && may_be_a_lock(accounting) || monitors(accounting).is_some()
 }
 
 fn describe(accounting: &Accounting) -> Draft {
+    let is_futex = kept_share(accounting) >= LOSS_SHARE_MIN && may_be_a_lock(accounting);
+    if let Some(found) = monitors(accounting).filter(|_| !is_futex) {
+        return of_monitors(accounting, found);
+    }
     let share = kept_share(accounting);
     let mut draft = program_wait_draft(
         accounting,
@@ -69,6 +76,29 @@ fn describe(accounting: &Accounting) -> Draft {
     }
     add_traced_lock(accounting, &mut draft);
     draft
+}
+
+/// Monitors of a Java virtual machine.
+fn of_monitors(accounting: &Accounting, found: Monitors) -> Draft {
+    Draft {
+        summary: format!(
+            "Requests pass a lock of the Java virtual machine one by one (synchronized): a request found it taken {:.1} times, {:.1} \
+             requests were in flight, and {:.1} threads at once did something.",
+            found.per_request, found.in_flight, found.active
+        ),
+        confidence: if accounting.asked.trials.len() > 1 { 0.9 } else { 0.6 },
+        evidence: vec![
+            number("times that a request found a monitor taken", found.per_request, "count"),
+            number("requests in flight", found.in_flight, "count"),
+            number("threads that did something at once", found.active, "count"),
+            number("waiting, share of the requests in flight", found.waiting(), "share"),
+        ],
+        remedy: "find the monitor (jcmd PID Thread.print under load: BLOCKED threads and \"waiting to lock\"), and hold it for less or \
+                 split it"
+            .to_owned(),
+        confirm: "with half the work inside of it the rate nearly doubles".to_owned(),
+        ..Draft::default()
+    }
 }
 
 /// The lock itself, where switches were traced.
@@ -104,6 +134,8 @@ static PAGE: Page = Page {
         "Share of the entitlement in which serving threads slept in locks, and the same for each thread.",
         "Only futexes whose word says that a lock is taken count: parked threads, condition variables and \
          threads that are joined sleep with other words. A lock of a file (flock, fcntl) counts, a semaphore (semop) does not.",
+        "Of a Java virtual machine: how often a thread found a monitor taken, by its own count (hsperfdata). Locks of `java.util.concurrent` \
+         are in no such count.",
         "Not judged for Go: what a thread of its waits for cannot be seen from outside.",
     ],
     looks_the_same: &[

@@ -27,7 +27,7 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
 
 /// A disk and another server have causes of their own, which say more.
 fn holds(accounting: &Accounting) -> Option<Claim> {
-    let pool = Pool::exhausted(accounting).filter(|pool| pool.kept == Kept::Timer)?;
+    let pool = Pool::exhausted(accounting).filter(|pool| matches!(pool.kept, Kept::Timer | Kept::Unseen))?;
     Some(Claim::at(Rank::OwnWaits).of_share(pool.blocked))
 }
 
@@ -56,12 +56,20 @@ fn describe(accounting: &Accounting) -> Draft {
         number("workers asleep in calls, share of their time", pool.blocked, "share"),
         number("workers idle, share of their time", pool.idle, "share"),
     ];
+    evidence.extend(number_if("connections that waited to be accepted", pool.waiting, "count"));
     evidence.extend(number_if("requests in flight", pool.in_flight, "count"));
     evidence.extend(number_if("time that a request keeps a worker", pool.each_s, "s"));
     evidence.extend(number_if("workers that would fill its CPUs", pool.until_cpus_full(accounting), "count"));
+    let unseen = match pool.waiting {
+        Some(waiting) => format!(
+            " Connections waited to be accepted whenever a trial ended ({waiting:.0}), so each place for a request had one{}.",
+            if pool.kept == Kept::Unseen { "; for what it slept could not be seen" } else { "" }
+        ),
+        None => String::new(),
+    };
     Draft {
         summary: format!(
-            "{} asleep {} {} of {} time while more requests were in flight than there are workers.{each}{wanted}",
+            "{} asleep {} {} of {} time while more requests were in flight than there are workers.{unseen}{each}{wanted}",
             if pool.workers == 1 {
                 "The one worker was".to_owned()
             } else {
@@ -89,6 +97,8 @@ static PAGE: Page = Page {
     ],
     evidence: &[
         "Workers, and the share of their time that they slept in calls, and that they were idle. The second is small.",
+        "Connections that waited to be accepted, where the sleep has no name of its own (a green thread, a runtime's own timer): a server \
+         with a free worker takes them at once.",
         "Requests in flight, and the time that a request keeps a worker.",
         "Workers that would fill the CPUs: the rate that the CPUs allow, times that time.",
     ],

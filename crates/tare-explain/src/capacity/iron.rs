@@ -217,18 +217,33 @@ impl Chain {
         let clocks = level_hz.zip(reference_hz).zip(point.clock_hz);
         let cost_s =
             clocks.map_or(saturated.cost_s, |((level, reference), _)| saturated.cost_s * level / reference);
-        let serial_hz = saturated.serial.capacity_hz(cost_s, cost_s / saturated.seen_cost_s);
-        let net_hz = (point.entitled / cost_s).min(serial_hz);
-        let mut parts = entitlement_parts(point, net_hz * cost_s)?;
+        let (net_hz, demand_share) = capacity(point, saturated, cost_s);
         let undisturbed_s = point.corrected_demand_s?;
         let clock_ln = clocks.map(|((level, _), clock)| (level / clock).ln());
+        let mut parts = BTreeMap::new();
         if let Some(((_, reference), clock)) = clocks {
             parts.insert(TareCause::Clock, (reference / clock).ln());
         }
         parts.insert(TareCause::Cost, (undisturbed_s / saturated.cost_s).ln());
-        let throttled = parts.get(&TareCause::Throttled).is_some_and(|part| *part > THROTTLED_LN_MIN);
+        let of_entitlement = entitlement_parts(point, net_hz * cost_s)?;
+        let throttled =
+            of_entitlement.get(&TareCause::Throttled).is_some_and(|part| *part > THROTTLED_LN_MIN);
         let cause = if throttled { TareCause::ColdAfterThrottling } else { TareCause::Interference };
         parts.insert(cause, (point.cost_s / undisturbed_s).ln() - clock_ln.unwrap_or(0.0));
+        Chain::with_entitlement(point, net_hz, demand_share, parts)
+    }
+
+    /// With the parts of the CPU entitlement beside those of the demand, which count as far as the rate follows the demand.
+    fn with_entitlement(
+        point: &Point,
+        net_hz: f64,
+        demand_share: f64,
+        mut of_demand: BTreeMap<TareCause, f64>,
+    ) -> Option<Chain> {
+        of_demand.values_mut().for_each(|part| *part *= demand_share);
+        let rest_ln = (net_hz / point.rate_hz).ln() - of_demand.values().sum::<f64>();
+        let mut parts = entitlement_parts(point, point.busy * rest_ln.exp())?;
+        parts.extend(of_demand);
         Chain { net_hz, parts }.whole()
     }
 
@@ -251,16 +266,21 @@ impl Chain {
             }
             None => (saturated.cost_s, point.cost_s),
         };
-        let serial_hz = saturated.serial.capacity_hz(cost_s, cost_s / saturated.seen_cost_s);
-        let net_hz = (point.entitled / cost_s).min(serial_hz);
-        let usable = net_hz * cost_s;
-        let mut parts = entitlement_parts(point, usable)?;
+        let (net_hz, demand_share) = capacity(point, saturated, cost_s);
+        let mut parts = BTreeMap::new();
         if let Some((reference, clock, _)) = clocks {
             parts.insert(TareCause::Clock, (reference / clock).ln());
         }
         parts.insert(TareCause::Cost, (cost_now_s / cost_s).ln());
-        Chain { net_hz, parts }.whole()
+        Chain::with_entitlement(point, net_hz, demand_share, parts)
     }
+}
+
+/// What its CPUs and its serial stages let through, and by which share of the demand that follows the demand.
+fn capacity(point: &Point, saturated: &SaturatedCost, cost_s: f64) -> (f64, f64) {
+    let stage = saturated.serial.tightest(cost_s, cost_s / saturated.seen_cost_s);
+    let of_cpus_hz = point.entitled / cost_s;
+    if of_cpus_hz <= stage.hz { (of_cpus_hz, 1.0) } else { (stage.hz, stage.demand_share) }
 }
 
 /// ln(usable / b) by cause: Lᵢ / Λ(usable, b), stretched so that the parts sum to it exactly. The stretch is one

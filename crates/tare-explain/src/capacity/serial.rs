@@ -11,12 +11,18 @@ use tare_model::observation::Role;
 const LOCK_THREADS_MAX: usize = 256;
 /// A thread without this share of its life to spare is a stage of its own.
 const FULL: f64 = 0.9;
+/// A thread that sleeps for so much of its life is kept by its sleeps.
+const KEPT_MIN: f64 = 0.5;
+/// A stage holds a rate that is this share of what it lets through, at least.
+const HOLDS_MIN: f64 = 0.85;
 
 /// What the serial stages take of each request, at the clock and under the load of one level.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Serial {
     /// Serving threads.
     pub threads: f64,
+    /// Those of them that sleep for the program's own reasons for half of their life and more: a thread that hands out work is none.
+    pub kept: f64,
     /// Seconds of a request that its thread sleeps for the program's own reasons, and no other request can have it.
     pub held_s: f64,
     /// Seconds of a request in which it has the program's busiest lock to itself; 0 where threads do not wait for each
@@ -32,6 +38,15 @@ pub(crate) struct Serial {
     pub called_s: f64,
 }
 
+/// A stage, and what it lets through.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Tightest {
+    /// Requests per second.
+    pub hz: f64,
+    /// Share of the service demand in what a request takes of the stage: by so much of it the rate follows the demand.
+    pub demand_share: f64,
+}
+
 impl Serial {
     pub fn of(window: &Closed, rate_hz: f64) -> Serial {
         let serving: Vec<&Thread> = window.threads_of(Role::Sut).filter(|thread| thread.serves()).collect();
@@ -45,8 +60,12 @@ impl Serial {
         let held: f64 =
             Asleep::PROGRAM.into_iter().filter(|why| alone || *why != Asleep::Lock).map(asleep).sum();
         let threads = window.sut.as_ref().map_or(0.0, |sut| sut.serving());
+        let held_of =
+            |thread: &Thread| Asleep::PROGRAM.into_iter().map(|why| thread.asleep(why)).sum::<f64>();
+        let kept = serving.iter().filter(|thread| held_of(thread) >= KEPT_MIN * thread.wall_s);
         Serial {
             threads,
+            kept: ratio(kept.map(|thread| thread.wall_s).sum(), window.span.wall_s),
             held_s: ratio(held, requests),
             locked_s: if alone {
                 0.0
@@ -60,17 +79,28 @@ impl Serial {
         }
     }
 
-    /// Requests per second that the tightest stage lets through at a service demand of `cost_s`; `stretch` is that demand
-    /// over the one at the level these figures are of (another clock, other wake-ups).
-    pub fn capacity_hz(&self, cost_s: f64, stretch: f64) -> f64 {
-        let each = [
-            self.threads / (cost_s + self.held_s),
+    /// What the tightest stage lets through at a service demand of `cost_s`; `stretch` is that demand over the one at the level these
+    /// figures are of (another clock, other wake-ups).
+    pub fn tightest(&self, cost_s: f64, stretch: f64) -> Tightest {
+        let beside_hz =
+            if self.beside_s > 0.0 { self.cpus / (cost_s + self.beside_s * stretch) } else { f64::INFINITY };
+        let rest = [
             1.0 / (self.locked_s * stretch),
             1.0 / (self.one_thread_s * stretch),
-            if self.beside_s > 0.0 { self.cpus / (cost_s + self.beside_s * stretch) } else { f64::INFINITY },
+            beside_hz,
             1.0 / (self.called_s * stretch),
         ];
-        each.into_iter().filter(|hz| *hz > 0.0).fold(f64::INFINITY, f64::min)
+        let rest = rest.map(|hz| Tightest { hz, demand_share: 1.0 });
+        let demand_share = ratio(cost_s, cost_s + self.held_s);
+        let threads = Tightest { hz: self.threads / (cost_s + self.held_s), demand_share };
+        let none = Tightest { hz: f64::INFINITY, demand_share: 1.0 };
+        let all = rest.into_iter().chain([threads]).filter(|stage| stage.hz > 0.0);
+        all.fold(none, |tightest, stage| if stage.hz < tightest.hz { stage } else { tightest })
+    }
+
+    /// Whether the threads' own sleeps are what holds this rate: then they leave no time over.
+    pub fn holds(&self, rate_hz: f64, cost_s: f64) -> bool {
+        self.kept > 0.0 && self.held_s > cost_s && rate_hz >= HOLDS_MIN * self.kept / (cost_s + self.held_s)
     }
 }
 
@@ -149,10 +179,10 @@ mod tests {
     #[test]
     fn the_tightest_stage_counts() {
         let let_through = |serial: Serial, stretch, hz: f64| {
-            let found = serial.capacity_hz(1e-5, stretch);
+            let found = serial.tightest(1e-5, stretch).hz;
             assert!((found / hz - 1.0).abs() < 1e-9, "{serial:?}: {found}, not {hz}");
         };
-        let serial = Serial { threads: 4.0, cpus: 4.0, ..Serial::default() };
+        let serial = Serial { threads: 4.0, kept: 4.0, cpus: 4.0, ..Serial::default() };
         let_through(serial, 1.0, 4e5);
         let_through(Serial { held_s: 0.01, ..serial }, 1.0, 4.0 / 0.010_01);
         let_through(Serial { locked_s: 5e-5, ..serial }, 1.0, 2e4);
@@ -163,6 +193,10 @@ mod tests {
         // What it calls has its CPUs for as long as it has them itself, or can do no more itself.
         let_through(Serial { beside_s: 1e-5, ..serial }, 1.0, 2e5);
         let_through(Serial { called_s: 1e-4, ..serial }, 1.0, 1e4);
-        assert_eq!(Serial::default().capacity_hz(1e-5, 1.0), f64::INFINITY);
+        assert_eq!(Serial::default().tightest(1e-5, 1.0), Tightest { hz: f64::INFINITY, demand_share: 1.0 });
+        // A request that sleeps a thousand times as long as it computes: its demand hardly matters.
+        let sleeping = Serial { held_s: 0.01, ..serial };
+        assert!((sleeping.tightest(1e-5, 1.0).demand_share - 1e-5 / 0.010_01).abs() < 1e-9);
+        assert!(sleeping.holds(399.0, 1e-5) && !sleeping.holds(200.0, 1e-5) && !serial.holds(4e5, 1e-5));
     }
 }

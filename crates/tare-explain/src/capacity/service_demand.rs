@@ -3,6 +3,7 @@
 
 use crate::capacity::fit::{Fit, FitSample};
 use crate::capacity::iron::{Point, SaturatedCost};
+use crate::capacity::serial::Serial;
 use tare_model::Missing;
 
 /// Two levels show what a wake-up costs only if they differ by this many wake-ups a request.
@@ -89,9 +90,19 @@ impl Seen {
         Some(SaturatedCost {
             cost_s: point.cost(corrected)? * share,
             clock_hz: point.clock_hz,
-            serial: point.serial,
+            serial: self.serial(point),
             seen_cost_s: point.cost_s,
         })
+    }
+
+    /// The serial stages at a level. A sleep that is longer than a turn of interleaved load goes on in the others' turns: where the threads'
+    /// sleeps hold the asked level's rate, which is loaded alone, they are that level's.
+    fn serial(&self, point: &Point) -> Serial {
+        let alone = if point.arms > 1 && self.asked.arms < 2 { &self.asked } else { point };
+        match alone.serial.holds(alone.rate_hz, alone.cost_s) {
+            true => Serial { held_s: alone.serial.held_s, threads: alone.serial.kept, ..point.serial },
+            false => point.serial,
+        }
     }
 
     fn of(&self, from_saturating: bool) -> Option<&Point> {

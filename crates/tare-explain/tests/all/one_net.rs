@@ -4,6 +4,7 @@ use crate::support::*;
 use tare_explain::{explain, reference_level, stopping};
 use tare_model::Record;
 use tare_model::comparison::Ended;
+use tare_model::observation::Role;
 use tare_model::outcome::{Net, NetOrMissing, Outcome, TareCause, Target};
 use tare_model::plan::{Stopping, Workload};
 use tare_model::reference_level::{KnownReference, ReferenceHistory, ReferenceLevel};
@@ -100,6 +101,28 @@ fn a_throttled_server_has_cold_caches() {
     assert_eq!(part(&outcome, TareCause::Interference), 0.0);
     // Nothing of it is taken for what the machine does undisturbed.
     assert_eq!(reference_level::blocks(&record), []);
+}
+
+/// Three workers that sleep for 10 ms in each request, and a thread that hands out the requests. What the machine does to CPU time is no
+/// matter; nor that leftovers of a turn make the interleaved level faster.
+#[test]
+fn workers_that_sleep_have_the_net_of_their_sleep() {
+    let worker = |at: u32| Thread {
+        samples: Some([0.0, 0.0, 0.0, 1.0]),
+        ..Thread::new(Role::Sut, "worker", SUT_PID + 10 + at, 0, 0.02, 0.0)
+    };
+    let sleeping = |run: f64, cost_us: f64| {
+        let leftovers = if run > 0.9 { 1.3 } else { 1.0 };
+        let rate_hz = 294.0 * leftovers;
+        let hands_out = Thread { run: cost_us * 1e-6 * rate_hz, ..server(0.0, 0.0) };
+        let threads = (0..3).map(worker).chain([hands_out, generator(0.02, 0.0)]).collect();
+        Scene { threads, rate_hz, ..Scene::default() }
+    };
+    let outcome = explain(&session(&[1.3; 5], Some(LEVEL), sleeping));
+    parts_are_the_whole(&outcome);
+    let net = net(&outcome).value;
+    assert!((net / 294.0 - 1.0).abs() < 0.03, "{net}");
+    assert!(part(&outcome, TareCause::Interference) < 0.02, "{:?}", outcome.figures.tare);
 }
 
 #[test]

@@ -4,9 +4,9 @@ use crate::support::*;
 use std::collections::BTreeMap;
 use tare_explain::explain;
 use tare_model::identity::{Identity, Program, Runtime, Setting};
-use tare_model::metric::Subject;
-use tare_model::metrics::{connections, tasks};
-use tare_model::observation::Role;
+use tare_model::metric::{Descriptor, Subject};
+use tare_model::metrics::{connections, jvm, network, tasks};
+use tare_model::observation::{Column, Observation, Role, Sample};
 use tare_model::outcome::{Cause, Finding, NetOrMissing, Outcome};
 use tare_model::schedule::{LockHolder, ProgramLock, Schedule, ScheduleSource};
 use tare_model::trial::{ErrorKind, Measure, Trial};
@@ -25,6 +25,18 @@ fn scene(threads: Vec<Thread>) -> Scene {
 fn each(mut record: Record, change: impl Fn(&mut Trial)) -> Record {
     record.trials.iter_mut().for_each(change);
     record
+}
+
+/// The same with a column of the machine, at both edges.
+fn counted(record: Record, metric: &Descriptor, values: [f64; 2]) -> Record {
+    each(record, |trial| {
+        let Observation { begin_ns, end_ns, .. } = trial.observation;
+        let sample = |(at_ns, value): (u64, f64)| Sample { at_ns, value };
+        let samples = [begin_ns, end_ns].into_iter().zip(values).map(sample).collect();
+        let columns = &mut trial.observation.columns;
+        columns.retain(|column| column.metric != metric.id);
+        columns.push(Column { metric: metric.id.to_owned(), subject: Subject::Machine, samples });
+    })
 }
 
 /// The same in which what these threads were found waiting for was a futex that is no lock's.
@@ -301,6 +313,54 @@ fn workers_that_all_sleep_while_requests_wait_are_too_few() {
         explain(&asked_at(64, &slow([1.0, 0.0, 0.0, 0.0]))),
     ] {
         assert_ne!(outcome.verdict.bottleneck, Cause::WorkersExhausted);
+        assert!(!outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::WorkersExhausted));
+    }
+}
+
+/// Eight threads of a JVM of which a monitor lets one through at a time: their sleep is that of threads without work.
+#[test]
+fn a_monitor_that_requests_pass_one_by_one_is_a_lock() {
+    let tids: Vec<u32> = (1..9).map(|at| SUT_PID + at).collect();
+    let pool = |run: f64| tids.iter().map(|tid| free("pool-1-thread-1", *tid, tid % 2, run)).collect();
+    let record = |run: f64, contended: f64| {
+        let record = asked_at(16, &Scene { latency: false, ..scene(pool(run)) });
+        // 2,000 requests in two seconds.
+        counted(parked(record, &tids), &jvm::CONTENDED, [7.0, 7.0 + contended])
+    };
+    let (_, finding) = named(&record(0.12, 1900.0), Cause::LockContended);
+    assert!(
+        finding.summary.contains("found it taken 0.9 times") || finding.summary.contains("1.0 times"),
+        "{}",
+        finding.summary
+    );
+    // Short beside the rest: seldom taken; or as many run as there are CPUs.
+    for (run, contended) in [(0.12, 100.0), (0.24, 1900.0)] {
+        let outcome = explain(&record(run, contended));
+        assert!(!outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::LockContended));
+    }
+}
+
+/// Two workers of a runtime whose sleeps have no name of their own.
+#[test]
+fn a_server_that_leaves_connections_in_its_accept_queue_has_too_few_workers() {
+    let worker = |at| Thread {
+        samples: Some([0.2, 0.0, 0.0, 0.0]),
+        ..free("unicorn", SUT_PID + 1 + at, at % 2, 0.02)
+    };
+    let scene = Scene { rate_hz: 95.0, latency: false, ..scene((0..2).map(worker).collect()) };
+    let record = |waiting: f64, overflows: f64| {
+        let record = counted(asked_at(16, &scene), &connections::WAITING, [waiting; 2]);
+        counted(record, &network::LISTEN_OVERFLOWS, [0.0, overflows])
+    };
+    let (_, finding) = named(&record(14.0, 0.0), Cause::WorkersExhausted);
+    assert!(
+        finding.summary.contains("All 2 workers") && finding.summary.contains("21.1 ms"),
+        "{}",
+        finding.summary
+    );
+    // Nobody waited; or the queue was full, so that those who wait are not all that there are.
+    for (waiting, overflows) in [(0.0, 0.0), (14.0, 20.0)] {
+        let outcome = explain(&record(waiting, overflows));
         assert!(!outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::WorkersExhausted));
     }
 }

@@ -10,6 +10,7 @@ pub mod cpus;
 mod declare;
 pub mod energy;
 pub mod groups;
+pub mod jvm;
 pub mod load_connections;
 pub mod memory;
 pub mod network;
@@ -33,6 +34,7 @@ pub static ALL: &[&[&Descriptor]] = &[
     connections::DESCRIPTORS,
     load_connections::DESCRIPTORS,
     open_files::DESCRIPTORS,
+    jvm::DESCRIPTORS,
     clock::DESCRIPTORS,
     core_latency::DESCRIPTORS,
     wakeups::DESCRIPTORS,

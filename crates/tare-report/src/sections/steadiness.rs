@@ -18,7 +18,8 @@ fn build(source: &Source) -> Vec<Block> {
     let mut lines = vec![rates(timeline)];
     lines.extend(timeline.state.and_then(unsteady).map(str::to_owned));
     lines.extend(stages(timeline, "clock", |stage| stage.clock_hz, &hertz));
-    let cost = "CPU time per request of the reference server, over its median";
+    let cost =
+        "CPU time per request of the reference server, over what is usual in this session (its median)";
     lines.extend(stages(timeline, cost, |stage| stage.interference, &percent));
     lines.extend(timeline.warm_up.as_ref().map(warm_up));
     lines.extend(timeline.warm_up.as_ref().and_then(latencies));

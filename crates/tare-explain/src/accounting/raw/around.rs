@@ -3,7 +3,7 @@
 use crate::accounting::raw::readings::Readings;
 use std::collections::BTreeMap;
 use tare_model::metric::{Descriptor, Subject};
-use tare_model::metrics::{client, connections, memory, network, open_files, pressure};
+use tare_model::metrics::{client, connections, jvm, memory, network, open_files, pressure};
 use tare_model::observation::Column;
 
 /// `None` is not counted.
@@ -16,6 +16,8 @@ pub(crate) struct Around {
     pub waiting: Option<f64>,
     /// Of the server's process that was nearest to its limit.
     pub open_files: Option<OpenFiles>,
+    /// Times that a thread of a Java virtual machine found a monitor taken.
+    pub contended_monitors: Option<f64>,
     /// Acknowledgements that were held back until their time was up: at the end of the connections that had more.
     pub delayed_acks: Option<f64>,
     /// Most connections at once that were over and kept their ports, and ports that there are.
@@ -90,6 +92,7 @@ impl Around {
             backlog: readings.level(&connections::BACKLOG, &Subject::Machine),
             waiting: readings.level(&connections::WAITING, &Subject::Machine),
             open_files: OpenFiles::read(readings),
+            contended_monitors: growth(&jvm::CONTENDED),
             delayed_acks: larger(growth(&network::DELAYED_ACKS), growth(&client::DELAYED_ACKS)),
             time_wait: most(&client::TIME_WAIT),
             ports: most(&client::PORTS),
@@ -107,6 +110,7 @@ impl Around {
         self.listen_overflows = sum(self.listen_overflows, other.listen_overflows);
         self.backlog = self.backlog.or(other.backlog);
         self.delayed_acks = sum(self.delayed_acks, other.delayed_acks);
+        self.contended_monitors = sum(self.contended_monitors, other.contended_monitors);
         self.waiting = larger(self.waiting, other.waiting);
         self.open_files = OpenFiles::nearer(self.open_files, other.open_files);
         self.time_wait = larger(self.time_wait, other.time_wait);

@@ -5,6 +5,7 @@ use crate::accounting::ratio;
 use crate::accounting::{Asleep, Thread};
 use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
 use crate::bottlenecks::signs::free::free_cpus;
+use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
 use crate::capacity::summary::program_wait;
 use tare_model::identity::Runtime;
@@ -16,6 +17,13 @@ const HOLDERS_MIN: f64 = 0.5;
 /// And less than this part of the time in which somebody is known to wait for it: then who has it is idle, as a worker is that has the
 /// lock of an accept queue.
 const HOLDERS_PART_MIN: f64 = 0.9;
+
+/// A request finds a monitor taken so often, at least.
+const CONTENDED_MIN: f64 = 0.5;
+/// And so many threads do something, at most: one, and what is done outside of the lock.
+const ACTIVE_MAX: f64 = 1.3;
+/// A thread, or a generator, that is busy for more of the time is full.
+const FULL_MIN: f64 = 0.9;
 
 /// Whether threads asleep in a futex are known to wait for a lock: not where a runtime puts them there that have no work, nor
 /// where most of the time nobody is awake who could have the lock.
@@ -86,4 +94,42 @@ fn holders(pool: &Closed) -> Option<(f64, f64)> {
     // If so many wait on average, one of all waits for at least that part of the time.
     let waiting = of(&|thread| thread.asleep(Asleep::Lock)) / serving.len() as f64;
     (serving.len() > 1).then(|| (of(&about_s), waiting))
+}
+
+/// Monitors of a Java virtual machine (`synchronized`) that requests pass one by one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Monitors {
+    /// How often a request found one taken.
+    pub per_request: f64,
+    pub in_flight: f64,
+    /// Serving threads that ran, were ready to, or slept for a known reason, on average.
+    pub active: f64,
+}
+
+impl Monitors {
+    /// Share of the requests in flight that waited.
+    pub fn waiting(self) -> f64 {
+        1.0 - ratio(self.active, self.in_flight)
+    }
+}
+
+/// `None` where the machine does not count them, where a request seldom found one taken, where more than one thread at once did
+/// something, and where one thread or the generator is full: a lock that is short beside the rest is contended as well.
+pub(crate) fn monitors(accounting: &Accounting) -> Option<Monitors> {
+    let pool = &accounting.asked.pool;
+    let requests = pool.answered.requests.filter(|requests| *requests > 0.0)?;
+    let per_request = ratio(pool.around.contended_monitors?, requests);
+    let in_flight = pool.answered.in_flight()?;
+    let serving: Vec<&Thread> = pool.threads_of(Role::Sut).filter(|thread| thread.serves()).collect();
+    let known = |thread: &Thread| Asleep::PROGRAM.into_iter().map(|why| thread.asleep(why)).sum::<f64>();
+    let active_s = |thread: &&Thread| thread.run_s + thread.queue_s.unwrap_or(0.0) + known(thread);
+    let active = ratio(serving.iter().map(active_s).sum(), pool.span.wall_s);
+    let one_is_full = serving.iter().any(|thread| thread.run_s > FULL_MIN * thread.wall_s);
+    let generator_is_full = generator::fullness(pool).is_some_and(|full| full > FULL_MIN);
+    let is_serial = active <= ACTIVE_MAX && in_flight >= 2.0 * active.max(1.0);
+    (per_request >= CONTENDED_MIN && is_serial && !one_is_full && !generator_is_full).then_some(Monitors {
+        per_request,
+        in_flight,
+        active,
+    })
 }

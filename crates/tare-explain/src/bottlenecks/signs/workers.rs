@@ -2,6 +2,7 @@
 
 use crate::accounting::{Asleep, Thread, ratio};
 use crate::bottlenecks::signs::sides::server;
+use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
 
@@ -17,12 +18,21 @@ const RUN_MIN: f64 = 0.25;
 /// Of the CPUs that it may use, taken by the load and its own side at most: with more there is no room for other workers.
 const OWN_MAX: f64 = 0.85;
 
+/// In so many trials connections waited: in one it can be luck.
+const TRIALS_MIN: usize = 3;
+/// And so many of the requests in flight: one that was just made is no queue.
+const QUEUE_MIN: f64 = 0.05;
+/// What sleeps of a known kind take of the places' time, at least, where they are the reason.
+const KNOWN_MIN: f64 = 0.25;
+
 /// What keeps most of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
     Timer,
     Disk,
     Downstream,
+    /// Connections wait to be accepted, so all are kept; by what has no name.
+    Unseen,
 }
 
 impl Kept {
@@ -31,6 +41,7 @@ impl Kept {
             Kept::Timer => Asleep::Timer,
             Kept::Disk => Asleep::Disk,
             Kept::Downstream => Asleep::Downstream,
+            Kept::Unseen => Asleep::Other,
         }
     }
 
@@ -39,6 +50,7 @@ impl Kept {
             Kept::Timer => "in a timer (sleep and its like)",
             Kept::Disk => "on a disk",
             Kept::Downstream => "on another server",
+            Kept::Unseen => "in calls",
         }
     }
 }
@@ -54,6 +66,8 @@ pub(crate) struct Pool {
     pub in_flight: Option<f64>,
     /// Seconds that a request keeps a worker.
     pub each_s: Option<f64>,
+    /// Connections that waited to be accepted, where that is what shows it.
+    pub waiting: Option<f64>,
 }
 
 impl Pool {
@@ -64,6 +78,11 @@ impl Pool {
         if own_share(accounting).is_some_and(|share| share > OWN_MAX) {
             return None;
         }
+        Pool::in_known_calls(accounting).or_else(|| Pool::behind_accept_queue(accounting))
+    }
+
+    /// Where nearly all of the workers' time is sleep in a timer, on a disk or on another server.
+    fn in_known_calls(accounting: &Accounting) -> Option<Pool> {
         let pool = &accounting.asked.pool;
         let is_kept = |thread: &&Thread| kept_s(thread) >= KEPT_MIN * thread.wall_s;
         let serving = || {
@@ -83,17 +102,59 @@ impl Pool {
         }
         let requests =
             pool.rate_hz().map(|rate_hz| rate_hz * pool.span.wall_s).filter(|requests| *requests > 0.0);
+        // At once: one that ended has a successor.
+        let at_once = ratio(wall_s, pool.span.wall_s).round().max(1.0);
         let found = Pool {
-            workers: workers.len(),
+            workers: at_once as usize,
             kept,
             blocked: ratio(sum(&|thread| kept_s(thread)), wall_s),
             idle: ratio(idle_s, wall_s),
             in_flight: in_flight(accounting),
             each_s: requests.map(|requests| wall_s / requests),
+            waiting: None,
         };
-        let queue =
-            found.in_flight.is_some_and(|in_flight| in_flight >= IN_FLIGHT_MIN * workers.len() as f64);
+        let queue = found.in_flight.is_some_and(|in_flight| in_flight >= IN_FLIGHT_MIN * at_once);
         (!workers.is_empty() && found.idle <= IDLE_MAX && queue).then_some(found)
+    }
+
+    /// Where connections waited to be accepted whenever a trial ended, and the server slept: whatever its workers are (threads, processes,
+    /// green threads, a limit of connections), each had a request. `None` where the queue was too short for them, where they hardly slept,
+    /// and where a reason for it is known.
+    fn behind_accept_queue(accounting: &Accounting) -> Option<Pool> {
+        let level = &accounting.asked;
+        let waiting = level.trials.iter().map(|trial| trial.around.waiting.filter(|count| *count >= 1.0));
+        let waiting = tare_stats::median(&waiting.collect::<Option<Vec<f64>>>()?)?;
+        let pool = &level.pool;
+        // Who may open no more files has a cause of its own.
+        if pool.around.open_files.is_some_and(|files| files.open + 1.0 >= files.limit) {
+            return None;
+        }
+        if level.trials.len() < TRIALS_MIN || pool.around.listen_overflows.is_none_or(|count| count >= 1.0) {
+            return None;
+        }
+        let in_flight = in_flight(accounting)?;
+        let places = (in_flight - waiting).round().max(1.0);
+        let time_s = places * pool.span.wall_s;
+        let of = |of: &dyn Fn(&Thread) -> f64| -> f64 { pool.threads_of(Role::Sut).map(of).sum() };
+        let ready_s = of(&|thread| thread.run_s + thread.queue_s.unwrap_or(0.0));
+        let known_s =
+            [Asleep::Lock, Asleep::Disk, Asleep::Downstream].map(|why| of(&|thread| thread.asleep(why)));
+        let blocked = 1.0 - ratio(ready_s, time_s);
+        let requests =
+            pool.rate_hz().map(|rate_hz| rate_hz * pool.span.wall_s).filter(|requests| *requests > 0.0)?;
+        let is_known = known_s.iter().any(|known_s| *known_s >= KNOWN_MIN * time_s);
+        let is_queue = waiting >= QUEUE_MIN * in_flight;
+        let generator_is_full = generator::fullness(pool).is_some_and(|full| full > OWN_MAX);
+        let in_timer = of(&|thread| thread.asleep(Asleep::Timer)) >= KEPT_MIN * time_s;
+        (is_queue && blocked >= KEPT_MIN && !is_known && !generator_is_full).then_some(Pool {
+            workers: places as usize,
+            kept: if in_timer { Kept::Timer } else { Kept::Unseen },
+            blocked,
+            idle: 0.0,
+            in_flight: Some(in_flight),
+            each_s: Some(time_s / requests),
+            waiting: Some(waiting),
+        })
     }
 
     /// Workers with which the CPUs that the program may use would be busy.
