@@ -142,6 +142,7 @@ struct Calibration {
     /// Spun beside [`BASE_NS`], nanoseconds.
     lever_ns: u64,
     /// By how much CPU time of a request grows with it, and its interval.
+    #[serde(alias = "dearer")]
     costlier: Change,
 }
 

@@ -218,7 +218,7 @@ fn loaded(tare: &PathBuf, url: &str, seconds: u32) -> Result<f64> {
     let output = command.stdin(Stdio::null()).output()?;
     ensure!(output.status.success(), "tare load: {}", String::from_utf8_lossy(&output.stderr));
     let found: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    let answers = found.pointer("/requests").and_then(serde_json::Value::as_f64);
+    let answers = found.pointer("/requests/count").and_then(serde_json::Value::as_f64);
     answers.with_context(|| format!("no count of requests in {found}"))
 }
 

@@ -6,6 +6,7 @@ use crate::observer::{Edge, Observer};
 use crate::scene::Scene;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use tare_model::Missing;
 use tare_model::metric::Subject;
@@ -78,12 +79,20 @@ fn file_of(scene: &Scene, pid: u32) -> Option<PathBuf> {
         .take(FOLDERS_MAX)
         .flatten()
         .filter(|folder| folder.file_name().to_string_lossy().starts_with("hsperfdata_"));
-    mine.map(|folder| folder.path().join(own)).find(|file| file.is_file())
+    // One of another user is of another virtual machine, which had this number.
+    let user = status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_ascii_whitespace().nth(1)?;
+    let is_its_own = |file: &PathBuf| {
+        let found = file.symlink_metadata().ok();
+        found.is_some_and(|found| found.is_file() && user.parse() == Ok(found.uid()))
+    };
+    mine.map(|folder| folder.path().join(own)).find(is_its_own)
 }
 
 fn read(file: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(file).ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    // Whatever has taken its place meanwhile: nobody waits for it.
+    let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(file);
+    opened.ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 

@@ -10,7 +10,7 @@ use crate::format::{self, logarithm, percent, seconds, with_unit};
 use crate::metric_changes;
 use crate::sections::Part;
 use crate::why::table::meaning;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tare_model::comparison::{
     Comparison, Disturbance, Effect, Ended, Figure, Launch, NotKnown, Part as WhyPart, Program, Verdict,
 };
@@ -181,11 +181,11 @@ fn why(comparison: &Comparison, program: &Program) -> Option<Block> {
 }
 
 /// Why a server can take more than its CPUs in its turns.
-const WORKED_OFF: &str = "CPU time over its turns: requests of a turn are answered after it, too";
+const WORKED_OFF: &str = "CPU time over its turns; some requests are answered after their turn";
 
 fn is_over_full(part: &WhyPart, comparison: &Comparison) -> bool {
-    let cpus = comparison.sut_cpus.len().max(1) as f64;
-    part.id == "busy" && [part.from, part.to].into_iter().flatten().any(|share| share > cpus)
+    let cpus = comparison.sut_cpus.len() as f64;
+    part.id == "busy" && cpus > 0.0 && [part.from, part.to].into_iter().flatten().any(|share| share > cpus)
 }
 
 fn table(comparison: &Comparison, others: &[Program]) -> Block {
@@ -289,14 +289,14 @@ fn trust(comparison: &Comparison) -> Vec<Block> {
 /// Figures whose columns say the opposite of their change, by more than a hair.
 fn opposed(comparison: &Comparison) -> String {
     let is_opposed = |effect: &&Effect| {
+        let Some(change) = effect.change else { return false };
         let columns = effect.value / effect.baseline - 1.0;
-        effect.change.is_some_and(|change| {
-            columns * change.value < 0.0 && columns.abs().min(change.value.abs()) > HAIR
-        })
+        let is_shown = change.interval[0] > 0.0 || change.interval[1] < 0.0;
+        columns.is_finite() && is_shown && columns * change.value < 0.0 && columns.abs() > HAIR
     };
-    let mut titles: Vec<&str> =
+    let titles: BTreeSet<&str> =
         comparison.effects.iter().filter(is_opposed).map(|effect| effect.figure.title()).collect();
-    titles.dedup();
+    let titles: Vec<&str> = titles.into_iter().collect();
     titles.join(", ")
 }
 

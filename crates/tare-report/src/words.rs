@@ -30,9 +30,10 @@ pub(crate) fn meaning(cause: TareCause) -> &'static str {
     }
 }
 
-/// What a part of this size is.
-pub(crate) fn meaning_of(part: &TarePart) -> &'static str {
+/// What a part of this size is, of a server or of a program that nobody loads.
+pub(crate) fn meaning_of(part: &TarePart, is_server: bool) -> &'static str {
     match part.cause {
+        TareCause::Placement if !is_server => "tare ran on its CPUs",
         TareCause::Clock if part.ln_share < 0.0 => "clock above its reference",
         TareCause::Cost if part.ln_share < 0.0 => "request cost below saturation cost",
         TareCause::Interference if part.ln_share < 0.0 => "the machine disturbed it less than usual",

@@ -25,7 +25,7 @@ pub(crate) struct ProgramTime {
 impl ProgramTime {
     /// `None` where the CPU time is unknown.
     pub fn of(accounting: &Accounting) -> Option<ProgramTime> {
-        let on_cpu = rusage_cpus(accounting.runs())?;
+        let on_cpu = rusage_cpus(accounting.observed_runs())?;
         let pool = &accounting.asked.pool;
         let waiting = (1.0 - on_cpu - taken_cpus(pool).unwrap_or(0.0)).max(0.0);
         let threads: Vec<&Thread> = pool.threads_of(Role::Sut).collect();

@@ -6,7 +6,7 @@ use crate::bottlenecks::draft::{Draft, duration, number, number_if};
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::bounds::{LOSS_SHARE_MIN, NOTICE_SHARE};
 use crate::bottlenecks::signs::concurrency::{held, more_connections_bring_more};
-use crate::bottlenecks::signs::locks::{parks, parks_threads};
+use crate::bottlenecks::signs::locks::{monitors, parks, parks_threads};
 use crate::bottlenecks::signs::sides::waits_itself;
 use crate::bottlenecks::signs::workers::Pool;
 use crate::capacity::generator;
@@ -38,7 +38,8 @@ fn holds(accounting: &Accounting) -> Option<Claim> {
     if accounting.http.is_some() && (pool.span.trials == 0 || pool.answered.requests == Some(0.0)) {
         return Some(Claim::at(Rank::NothingMeasured));
     }
-    let timer_explained = Pool::exhausted(accounting).is_some();
+    // Who has a monitor may sleep with it.
+    let timer_explained = Pool::exhausted(accounting).is_some() || monitors(accounting).is_some();
     let nameless = [(Asleep::Fault, false), (Asleep::Timer, timer_explained)];
     let nameless = nameless.map(|(why, explained)| waits_itself(accounting, why).filter(|_| !explained));
     let nameless = nameless.into_iter().flatten().max_by(Claim::by_share);

@@ -62,8 +62,8 @@ fn describe(accounting: &Accounting) -> Draft {
     evidence.extend(number_if("workers that would fill its CPUs", pool.until_cpus_full(accounting), "count"));
     let unseen = match pool.waiting {
         Some(waiting) => format!(
-            " Connections waited to be accepted whenever a trial ended ({waiting:.0}), so each place for a request had one{}.",
-            if pool.kept == Kept::Unseen { "; for what it slept could not be seen" } else { "" }
+            " Whenever a trial ended, {waiting:.0} connections waited to be accepted: a server with a free worker takes them.{}",
+            if pool.kept == Kept::Unseen { " What the workers waited for could not be seen." } else { "" }
         ),
         None => String::new(),
     };
@@ -79,9 +79,21 @@ fn describe(accounting: &Accounting) -> Draft {
             percent(pool.blocked),
             if pool.workers == 1 { "its" } else { "their" },
         ),
-        confidence: if accounting.asked.trials.len() > 1 { 0.9 } else { 0.5 },
+        // Whether all wait for one thing is not known where it was not seen what they wait for.
+        confidence: match pool.kept {
+            Kept::Unseen => 0.6,
+            _ if accounting.asked.trials.len() > 1 => 0.9,
+            _ => 0.5,
+        },
         evidence,
-        remedy: "give it more workers (threads, processes), or let a request sleep for less".to_owned(),
+        remedy: match pool.kept {
+            Kept::Unseen => {
+                "find what they sleep for (`strace -f -p PID`, `tare run --stacks-off-cpu URL`): more workers help where each waits for \
+                 itself, and not where all wait for one thing"
+            }
+            _ => "give it more workers (threads, processes), or let a request sleep for less",
+        }
+        .to_owned(),
         confirm: "with twice the workers the rate nearly doubles".to_owned(),
         ..Draft::default()
     }

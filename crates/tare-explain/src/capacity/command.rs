@@ -107,7 +107,8 @@ pub(crate) fn estimate_net(
     // Children that ended unseen ran, and may have waited for long.
     let threads = level.pool.threads_of(tare_model::observation::Role::Sut);
     let run_s: f64 = threads.filter(|thread| thread.queue_s.is_some()).map(|thread| thread.run_s).sum();
-    let cpu_s = rusage_cpus(runs_of(record, command)).unwrap_or(0.0) * level.pool.answered.elapsed_s;
+    let cpu_s = rusage_cpus(runs_of(record, command).filter(|run| !run.unobserved)).unwrap_or(0.0)
+        * level.pool.answered.elapsed_s;
     let seen = run_s > 0.0 && run_s >= SEEN_SHARE_MIN * cpu_s;
     let pooled = chain(&level.pool, reference_hz).filter(|_| seen).ok_or_else(|| {
         Missing::with_remedy(

@@ -225,12 +225,15 @@ impl Chain {
             parts.insert(TareCause::Clock, (reference / clock).ln());
         }
         parts.insert(TareCause::Cost, (undisturbed_s / saturated.cost_s).ln());
-        let of_entitlement = entitlement_parts(point, net_hz * cost_s)?;
-        let throttled =
-            of_entitlement.get(&TareCause::Throttled).is_some_and(|part| *part > THROTTLED_LN_MIN);
-        let cause = if throttled { TareCause::ColdAfterThrottling } else { TareCause::Interference };
-        parts.insert(cause, (point.cost_s / undisturbed_s).ln() - clock_ln.unwrap_or(0.0));
-        Chain::with_entitlement(point, net_hz, demand_share, parts)
+        let disturbed = (point.cost_s / undisturbed_s).ln() - clock_ln.unwrap_or(0.0);
+        parts.insert(TareCause::Interference, disturbed);
+        let mut chain = Chain::with_entitlement(point, net_hz, demand_share, parts)?;
+        let throttled = chain.parts.get(&TareCause::Throttled).is_some_and(|part| *part > THROTTLED_LN_MIN);
+        if let Some(part) = chain.parts.remove(&TareCause::Interference) {
+            let cause = if throttled { TareCause::ColdAfterThrottling } else { TareCause::Interference };
+            chain.parts.insert(cause, part);
+        }
+        Some(chain)
     }
 
     /// With the parts of the CPU entitlement beside those of the demand, which count as far as the rate follows the demand.

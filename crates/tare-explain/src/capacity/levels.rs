@@ -257,10 +257,15 @@ impl Accounting<'_> {
         (self.runs().filter(|run| run.exit_code != Some(0)).count(), self.runs().count())
     }
 
+    /// Those of them that were observed: what is held against the time accounting.
+    pub fn observed_runs(&self) -> impl Iterator<Item = &CommandSample> {
+        self.runs().filter(|run| !run.unobserved)
+    }
+
     /// CPUs that the runs kept busy or were kept off by others, on average. The kernel's own account of the runs
     /// counts every thread of them, however short its life.
     pub fn ready_cpus(&self) -> Option<f64> {
         let taken = crate::capacity::runs::taken_cpus(&self.asked.pool).unwrap_or(0.0);
-        crate::capacity::runs::rusage_cpus(self.runs()).map(|cpus| cpus + taken)
+        crate::capacity::runs::rusage_cpus(self.observed_runs()).map(|cpus| cpus + taken)
     }
 }

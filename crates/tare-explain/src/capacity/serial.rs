@@ -13,6 +13,8 @@ const LOCK_THREADS_MAX: usize = 256;
 const FULL: f64 = 0.9;
 /// A thread that sleeps for so much of its life is kept by its sleeps.
 const KEPT_MIN: f64 = 0.5;
+/// Such threads do this share of the work at least.
+const KEPT_RUN_MIN: f64 = 0.25;
 /// A stage holds a rate that is this share of what it lets through, at least.
 const HOLDS_MIN: f64 = 0.85;
 
@@ -21,8 +23,10 @@ const HOLDS_MIN: f64 = 0.85;
 pub(crate) struct Serial {
     /// Serving threads.
     pub threads: f64,
-    /// Those of them that sleep for the program's own reasons for half of their life and more: a thread that hands out work is none.
-    pub kept: f64,
+    /// Those that their sleeps keep.
+    pub kept: Kept,
+    /// Share of a request's CPU time that other threads take than those that `threads` counts.
+    pub elsewhere: f64,
     /// Seconds of a request that its thread sleeps for the program's own reasons, and no other request can have it.
     pub held_s: f64,
     /// Seconds of a request in which it has the program's busiest lock to itself; 0 where threads do not wait for each
@@ -36,6 +40,44 @@ pub(crate) struct Serial {
     pub beside_s: f64,
     /// Seconds of a request that a program that it calls, and that is full, takes for it; 0 where none is.
     pub called_s: f64,
+}
+
+/// Serving threads that sleep for the program's own reasons for half of their life and more: a thread that hands out work is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Kept {
+    /// Threads at once.
+    pub threads: f64,
+    /// Seconds of a request that they sleep.
+    pub held_s: f64,
+    /// Share of the CPU time of serving threads that is theirs.
+    pub run_share: f64,
+}
+
+impl Kept {
+    fn of(serving: &[&Thread], reasons: &[Asleep], wall_s: f64, requests: f64) -> Kept {
+        let held = |thread: &Thread| reasons.iter().map(|why| thread.asleep(*why)).sum::<f64>();
+        let kept: Vec<&Thread> =
+            serving.iter().copied().filter(|thread| held(thread) >= KEPT_MIN * thread.wall_s).collect();
+        let run_s = |threads: &[&Thread]| threads.iter().map(|thread| thread.run_s).sum::<f64>();
+        let run_share = ratio(run_s(&kept), run_s(serving));
+        // One that only writes a log, or wakes up by the clock, serves nobody.
+        if run_share < KEPT_RUN_MIN {
+            return Kept::default();
+        }
+        Kept {
+            threads: ratio(kept.iter().map(|thread| thread.wall_s).sum(), wall_s),
+            held_s: ratio(kept.iter().map(|thread| held(thread)).sum(), requests),
+            run_share,
+        }
+    }
+
+    /// Whether their sleeps are what holds a rate: then they have no time over.
+    pub fn holds(&self, rate_hz: f64, cost_s: f64) -> bool {
+        let run_s = cost_s * self.run_share;
+        self.threads > 0.0
+            && self.held_s > run_s
+            && rate_hz >= HOLDS_MIN * self.threads / (run_s + self.held_s)
+    }
 }
 
 /// A stage, and what it lets through.
@@ -57,15 +99,14 @@ impl Serial {
         let turns_s = window.span.wall_s / arms;
         // A single thread waits for a lock that somebody else holds: that is time in which it serves nobody.
         let alone = serving.len() == 1;
-        let held: f64 =
-            Asleep::PROGRAM.into_iter().filter(|why| alone || *why != Asleep::Lock).map(asleep).sum();
+        let reasons: Vec<Asleep> =
+            Asleep::PROGRAM.into_iter().filter(|why| alone || *why != Asleep::Lock).collect();
+        let held: f64 = reasons.iter().copied().map(asleep).sum();
         let threads = window.sut.as_ref().map_or(0.0, |sut| sut.serving());
-        let held_of =
-            |thread: &Thread| Asleep::PROGRAM.into_iter().map(|why| thread.asleep(why)).sum::<f64>();
-        let kept = serving.iter().filter(|thread| held_of(thread) >= KEPT_MIN * thread.wall_s);
         Serial {
             threads,
-            kept: ratio(kept.map(|thread| thread.wall_s).sum(), window.span.wall_s),
+            kept: Kept::of(&serving, &reasons, window.span.wall_s, requests),
+            elsewhere: 0.0,
             held_s: ratio(held, requests),
             locked_s: if alone {
                 0.0
@@ -91,16 +132,17 @@ impl Serial {
             1.0 / (self.called_s * stretch),
         ];
         let rest = rest.map(|hz| Tightest { hz, demand_share: 1.0 });
-        let demand_share = ratio(cost_s, cost_s + self.held_s);
-        let threads = Tightest { hz: self.threads / (cost_s + self.held_s), demand_share };
+        let own_s = cost_s * (1.0 - self.elsewhere);
+        let demand_share = ratio(own_s, own_s + self.held_s);
+        let threads = Tightest { hz: self.threads / (own_s + self.held_s), demand_share };
         let none = Tightest { hz: f64::INFINITY, demand_share: 1.0 };
         let all = rest.into_iter().chain([threads]).filter(|stage| stage.hz > 0.0);
         all.fold(none, |tightest, stage| if stage.hz < tightest.hz { stage } else { tightest })
     }
 
-    /// Whether the threads' own sleeps are what holds this rate: then they leave no time over.
-    pub fn holds(&self, rate_hz: f64, cost_s: f64) -> bool {
-        self.kept > 0.0 && self.held_s > cost_s && rate_hz >= HOLDS_MIN * self.kept / (cost_s + self.held_s)
+    /// The same with the threads that their sleeps keep as the threads that there are.
+    pub fn kept_by_sleeps(self, kept: Kept) -> Serial {
+        Serial { threads: kept.threads, held_s: kept.held_s, elsewhere: 1.0 - kept.run_share, ..self }
     }
 }
 
@@ -182,7 +224,7 @@ mod tests {
             let found = serial.tightest(1e-5, stretch).hz;
             assert!((found / hz - 1.0).abs() < 1e-9, "{serial:?}: {found}, not {hz}");
         };
-        let serial = Serial { threads: 4.0, kept: 4.0, cpus: 4.0, ..Serial::default() };
+        let serial = Serial { threads: 4.0, cpus: 4.0, ..Serial::default() };
         let_through(serial, 1.0, 4e5);
         let_through(Serial { held_s: 0.01, ..serial }, 1.0, 4.0 / 0.010_01);
         let_through(Serial { locked_s: 5e-5, ..serial }, 1.0, 2e4);
@@ -197,6 +239,9 @@ mod tests {
         // A request that sleeps a thousand times as long as it computes: its demand hardly matters.
         let sleeping = Serial { held_s: 0.01, ..serial };
         assert!((sleeping.tightest(1e-5, 1.0).demand_share - 1e-5 / 0.010_01).abs() < 1e-9);
-        assert!(sleeping.holds(399.0, 1e-5) && !sleeping.holds(200.0, 1e-5) && !serial.holds(4e5, 1e-5));
+        let kept = Kept { threads: 4.0, held_s: 0.01, run_share: 0.5 };
+        assert!(kept.holds(399.0, 1e-5) && !kept.holds(200.0, 1e-5) && !Kept::default().holds(4e5, 1e-5));
+        // Half of a request's CPU time is another thread's: the four lose none of theirs by it.
+        let_through(serial.kept_by_sleeps(Kept { held_s: 1e-5, ..kept }), 1.0, 4.0 / 1.5e-5);
     }
 }

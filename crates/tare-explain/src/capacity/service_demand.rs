@@ -3,7 +3,6 @@
 
 use crate::capacity::fit::{Fit, FitSample};
 use crate::capacity::iron::{Point, SaturatedCost};
-use crate::capacity::serial::Serial;
 use tare_model::Missing;
 
 /// Two levels show what a wake-up costs only if they differ by this many wake-ups a request.
@@ -38,6 +37,8 @@ pub(crate) struct Choice {
     pub from_saturating: bool,
     /// How far ln C_sat may lie below and above, beyond the spread of trials (both ≥ 0).
     pub ln_slack: [f64; 2],
+    /// Whether the sleeps of its threads are what holds the rate of the level that is loaded alone.
+    pub by_sleeps: bool,
 }
 
 /// The levels as points of the iron law, and each of their trials as the fit sees it.
@@ -51,10 +52,17 @@ pub(crate) struct Seen {
 impl Seen {
     /// Chooses among the asked level and the saturating one.
     pub fn choose(&self) -> Result<Choice, Missing> {
+        let choice = self.by_basis()?;
+        let alone = self.of(choice.from_saturating).map(|point| self.alone(point));
+        let by_sleeps = alone.is_some_and(|alone| alone.serial.kept.holds(alone.rate_hz, alone.cost_s));
+        Ok(Choice { by_sleeps, ..choice })
+    }
+
+    fn by_basis(&self) -> Result<Choice, Missing> {
         let measured = |point: &Point, from_saturating| {
             // What wake-ups can take may be none of the cost at saturation.
             let ln_slack = [-(1.0 - point.wakeups_share()).ln(), 0.0];
-            Choice { basis: Basis::Measured, from_saturating, ln_slack }
+            Choice { basis: Basis::Measured, from_saturating, ln_slack, by_sleeps: false }
         };
         if let Some(saturating) = self.saturating.as_ref().filter(|point| point.is_saturated()) {
             return Ok(measured(saturating, true));
@@ -71,11 +79,14 @@ impl Seen {
         }
         let fitted = |share: f64| [FIT_LN_BELOW.min(UNKNOWN_SHARE_MIN.ln().abs()), -share.ln()];
         Ok(match self.fit_share(best, false) {
-            Some(share) => Choice { basis: Basis::Fitted, from_saturating, ln_slack: fitted(share) },
+            Some(share) => {
+                let ln_slack = fitted(share);
+                Choice { basis: Basis::Fitted, from_saturating, ln_slack, by_sleeps: false }
+            }
             None => {
                 let least = (1.0 - best.wakeups_share()).max(UNKNOWN_SHARE_MIN);
                 let ln_slack = [-least.ln(), 0.0];
-                Choice { basis: Basis::UpperBound, from_saturating, ln_slack }
+                Choice { basis: Basis::UpperBound, from_saturating, ln_slack, by_sleeps: false }
             }
         })
     }
@@ -90,19 +101,18 @@ impl Seen {
         Some(SaturatedCost {
             cost_s: point.cost(corrected)? * share,
             clock_hz: point.clock_hz,
-            serial: self.serial(point),
+            serial: match choice.by_sleeps {
+                true => point.serial.kept_by_sleeps(self.alone(point).serial.kept),
+                false => point.serial,
+            },
             seen_cost_s: point.cost_s,
         })
     }
 
-    /// The serial stages at a level. A sleep that is longer than a turn of interleaved load goes on in the others' turns: where the threads'
-    /// sleeps hold the asked level's rate, which is loaded alone, they are that level's.
-    fn serial(&self, point: &Point) -> Serial {
-        let alone = if point.arms > 1 && self.asked.arms < 2 { &self.asked } else { point };
-        match alone.serial.holds(alone.rate_hz, alone.cost_s) {
-            true => Serial { held_s: alone.serial.held_s, threads: alone.serial.kept, ..point.serial },
-            false => point.serial,
-        }
+    /// Where sleeps show whole: one that is longer than a turn of interleaved load goes on in the others' turns, and the asked level is loaded
+    /// alone.
+    fn alone<'p>(&'p self, point: &'p Point) -> &'p Point {
+        if point.arms > 1 && self.asked.arms < 2 { &self.asked } else { point }
     }
 
     fn of(&self, from_saturating: bool) -> Option<&Point> {

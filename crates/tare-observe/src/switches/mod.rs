@@ -96,7 +96,7 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
 fn start(scene: &Scene) -> Result<Traced, Missing> {
     if !scene.watch.trace {
         return Err(Missing::with_remedy(
-            "switches were not traced, which costs the SUT some time",
+            "switches were not traced, which costs what is measured some time",
             "add --trace",
         ));
     }

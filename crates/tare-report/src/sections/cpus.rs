@@ -8,6 +8,8 @@ use tare_model::outcome::CpuAccounting;
 pub(crate) static SECTION: Section =
     Section { title: "CPUs", media: &[Medium::Terminal, Medium::Page], build };
 
+/// Where the generator's column is.
+const LOAD_AT: usize = 2;
 /// From here on a loss is marked.
 const LOSS: f64 = 0.05;
 
@@ -34,6 +36,11 @@ fn build(source: &Source) -> Vec<Block> {
         Column::figures("%softirq", 4),
     ];
     let mut rows: Vec<Vec<Text>> = cpus.iter().map(row).collect();
+    // Nobody loads a program.
+    if source.http().is_none() {
+        columns.remove(LOAD_AT);
+        rows.iter_mut().for_each(|row| drop(row.remove(LOAD_AT)));
+    }
     if called {
         columns.insert(2, Column::figures("%downstream", 0));
         for (row, cpu) in rows.iter_mut().zip(cpus) {

@@ -18,6 +18,9 @@ const BELOW_MIN: f64 = 0.02;
 /// Parts below this share of ln are one line together.
 const SMALL_LN: f64 = 0.001;
 
+/// The unit of a program's figures.
+const SECONDS: &str = "s";
+
 fn build(source: &Source) -> Vec<Block> {
     let outcome = source.outcome;
     if outcome.trials.is_empty() || outcome.answers.commands.len() > 1 {
@@ -64,7 +67,7 @@ fn build(source: &Source) -> Vec<Block> {
 fn columns(unit: &str) -> Vec<Column> {
     vec![
         Column::words("", 0),
-        Column::figures(if unit == "s" { "time" } else { unit }, 0),
+        Column::figures(if unit == SECONDS { "time" } else { unit }, 0),
         Column::words("", 1),
         Column::figures("ln", 4),
         Column::figures("share", 2),
@@ -100,7 +103,7 @@ fn part_row(part: &TarePart, scale: &Scale, unit: &str) -> Row {
         Text::dim(spread),
         Text::plain(logarithm(part.ln_share)),
         Text::plain(percent(scale.share(part.ln_share))),
-        Text::dim(words::meaning_of(part)),
+        Text::dim(words::meaning_of(part, unit != SECONDS)),
     ])
 }
 
@@ -163,7 +166,11 @@ fn steps(source: &Source, net: &Net, scale: &Scale) -> Vec<Step> {
         label: words::id(part.cause),
         span: [ends[0] / longest, ends[1] / longest],
         figure: change(scale.amount(part.ln_share), unit),
-        meaning: format!("{}: {}", words::meaning_of(part), percent(scale.share(part.ln_share))),
+        meaning: format!(
+            "{}: {}",
+            words::meaning_of(part, unit != SECONDS),
+            percent(scale.share(part.ln_share))
+        ),
         hue: if part.ln_share > 0.0 { Hue::Throttled } else { Hue::Net },
     }));
     steps.push(whole("net", net.value, conditions(net), Hue::Net));
@@ -183,7 +190,7 @@ fn below_gross(source: &Source, net: &Net) -> Option<Text> {
                  comparing it with other runs.",
                 percent(below),
                 words::id(least.cause),
-                words::meaning_of(least)
+                words::meaning_of(least, true)
             ),
             Tone::Warn,
         )

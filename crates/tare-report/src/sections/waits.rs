@@ -36,7 +36,7 @@ fn build(source: &Source) -> Vec<Block> {
     if pairs.is_empty() {
         return Vec::new();
     }
-    let mut blocks = vec![Block::Line(Text::dim(method(how, switches))), Block::Pairs(pairs)];
+    let mut blocks = vec![Block::Line(Text::dim(method(how, switches, of(source)))), Block::Pairs(pairs)];
     if switches.events_lost > 0 {
         let lost = format!("{} events were lost: what they said is missing here.", switches.events_lost);
         blocks.push(Block::Line(Text::plain(lost)));
@@ -51,23 +51,28 @@ fn build(source: &Source) -> Vec<Block> {
     blocks
 }
 
-fn method(how: ScheduleSource, switches: &SwitchAccounting) -> String {
+/// Whose threads they are.
+fn of(source: &Source) -> &'static str {
+    if source.http().is_some() { "Of its serving threads" } else { "Of the program's threads" }
+}
+
+fn method(how: ScheduleSource, switches: &SwitchAccounting, of: &str) -> String {
     let samples = "up to a hundred samples a second of what they were doing";
     match how {
         ScheduleSource::Samples => match &switches.not_traced {
             Some(Missing { why, remedy }) if remedy.is_empty() => {
-                format!("Of its serving threads, by {samples}: {}.", joined(why))
+                format!("{of}, by {samples}: {}.", joined(why))
             }
             Some(Missing { why, remedy }) => {
-                format!("Of its serving threads, by {samples}: {} ({}).", joined(why), joined(remedy))
+                format!("{of}, by {samples}: {} ({}).", joined(why), joined(remedy))
             }
-            None => format!("Of its serving threads, by {samples}; --trace tells every switch."),
+            None => format!("{of}, by {samples}; --trace tells every switch."),
         },
         ScheduleSource::Tracepoints if switches.sampled_share > 0.0 => format!(
-            "Of its serving threads, by every switch (tracepoints); {} of their time by {samples}, since the switches left the accounting of those threads open.",
+            "{of}, by every switch (tracepoints); {} of their time by {samples}, since the switches left the accounting of those threads open.",
             percent(switches.sampled_share)
         ),
-        ScheduleSource::Tracepoints => "Of its serving threads, by every switch (tracepoints).".to_owned(),
+        ScheduleSource::Tracepoints => format!("{of}, by every switch (tracepoints)."),
     }
 }
 
@@ -309,7 +314,7 @@ mod tests {
 
         let refused = Missing::with_remedy("tracefs may not be listed", "run tare as root");
         let refused = SwitchAccounting { not_traced: Some(refused), ..switches };
-        let reported = method(ScheduleSource::Samples, &refused);
+        let reported = method(ScheduleSource::Samples, &refused, "Of its serving threads");
         assert!(reported.ends_with("doing: tracefs may not be listed (run tare as root)."), "{reported}");
     }
 }

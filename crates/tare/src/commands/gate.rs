@@ -49,7 +49,7 @@ pub fn gate(args: &GateArgs, style: Style) -> Ended {
     if gate.valid && args.fail_if.is_empty() && is_of_benchmarks {
         if args.strict {
             terminal::say(
-                "tare: --strict is for figures of programs: of results, exit code 4 says already what could not be judged",
+                "tare: --strict changes nothing for results of benchmarks: exit code 4 says already that one could not be judged",
             );
         }
         let bound = args.fail_if_worse.unwrap_or(WORSE);

@@ -20,6 +20,7 @@ mod limits;
 mod load;
 mod load_many;
 mod many_clients;
+mod monitors;
 #[path = "../support/pages.rs"]
 mod pages;
 mod plan;

@@ -20,8 +20,12 @@ const HOLDERS_PART_MIN: f64 = 0.9;
 
 /// A request finds a monitor taken so often, at least.
 const CONTENDED_MIN: f64 = 0.5;
-/// And so many threads do something, at most: one, and what is done outside of the lock.
+/// So many threads do something on average: one has the lock nearly all the time, and some is done outside of it.
+const ACTIVE_MIN: f64 = 0.6;
 const ACTIVE_MAX: f64 = 1.3;
+/// Of the time in which threads are idle as far as is seen, they are parked for so much: who waits for a socket or a timer has no monitor to
+/// wait for.
+const PARKED_MIN: f64 = 0.75;
 /// A thread, or a generator, that is busy for more of the time is full.
 const FULL_MIN: f64 = 0.9;
 
@@ -113,23 +117,24 @@ impl Monitors {
     }
 }
 
-/// `None` where the machine does not count them, where a request seldom found one taken, where more than one thread at once did
-/// something, and where one thread or the generator is full: a lock that is short beside the rest is contended as well.
+/// `None` where the machine does not count them, where a request seldom found one taken, where most threads sleep for something else than
+/// parked threads do, where nobody does something who could have one, or more than one at once does, and where one thread or the generator
+/// is full: a lock that is short beside the rest is contended as well.
 pub(crate) fn monitors(accounting: &Accounting) -> Option<Monitors> {
     let pool = &accounting.asked.pool;
     let requests = pool.answered.requests.filter(|requests| *requests > 0.0)?;
     let per_request = ratio(pool.around.contended_monitors?, requests);
     let in_flight = pool.answered.in_flight()?;
     let serving: Vec<&Thread> = pool.threads_of(Role::Sut).filter(|thread| thread.serves()).collect();
-    let known = |thread: &Thread| Asleep::PROGRAM.into_iter().map(|why| thread.asleep(why)).sum::<f64>();
-    let active_s = |thread: &&Thread| thread.run_s + thread.queue_s.unwrap_or(0.0) + known(thread);
-    let active = ratio(serving.iter().map(active_s).sum(), pool.span.wall_s);
+    let asleep = |why: Asleep| serving.iter().map(|thread| thread.asleep(why)).sum::<f64>();
+    let known_s: f64 = Asleep::PROGRAM.into_iter().map(asleep).sum();
+    let ready_s = serving.iter().map(|thread| Some(thread.run_s + thread.queue_s?)).sum::<Option<f64>>()?;
+    let active = ratio(ready_s + known_s, pool.span.wall_s);
+    let idle_s: f64 = Asleep::NO_WORK.into_iter().map(asleep).sum();
+    let are_parked = asleep(Asleep::Parked) >= PARKED_MIN * idle_s;
     let one_is_full = serving.iter().any(|thread| thread.run_s > FULL_MIN * thread.wall_s);
     let generator_is_full = generator::fullness(pool).is_some_and(|full| full > FULL_MIN);
-    let is_serial = active <= ACTIVE_MAX && in_flight >= 2.0 * active.max(1.0);
-    (per_request >= CONTENDED_MIN && is_serial && !one_is_full && !generator_is_full).then_some(Monitors {
-        per_request,
-        in_flight,
-        active,
-    })
+    let is_serial = (ACTIVE_MIN..=ACTIVE_MAX).contains(&active) && in_flight >= 2.0 * active.max(1.0);
+    let holds = per_request >= CONTENDED_MIN && is_serial && are_parked;
+    (holds && !one_is_full && !generator_is_full).then_some(Monitors { per_request, in_flight, active })
 }

@@ -1,9 +1,9 @@
 //! Whether every worker of a server is kept by something while requests wait.
 
-use crate::accounting::{Asleep, Thread, ratio};
+use crate::accounting::{Asleep, Closed, Thread, ratio};
 use crate::bottlenecks::signs::sides::server;
-use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
+use crate::capacity::{downstream, generator};
 use tare_model::observation::Role;
 
 /// A worker that is kept sleeps in calls for this share of its time, at least.
@@ -20,7 +20,7 @@ const OWN_MAX: f64 = 0.85;
 
 /// In so many trials connections waited: in one it can be luck.
 const TRIALS_MIN: usize = 3;
-/// And so many of the requests in flight: one that was just made is no queue.
+/// And so many of the requests in flight where the workers were seen asleep: one that was just made is no queue.
 const QUEUE_MIN: f64 = 0.05;
 /// What sleeps of a known kind take of the places' time, at least, where they are the reason.
 const KNOWN_MIN: f64 = 0.25;
@@ -50,7 +50,7 @@ impl Kept {
             Kept::Timer => "in a timer (sleep and its like)",
             Kept::Disk => "on a disk",
             Kept::Downstream => "on another server",
-            Kept::Unseen => "in calls",
+            Kept::Unseen => "or idle",
         }
     }
 }
@@ -122,31 +122,36 @@ impl Pool {
     /// and where a reason for it is known.
     fn behind_accept_queue(accounting: &Accounting) -> Option<Pool> {
         let level = &accounting.asked;
+        let pool = &level.pool;
         let waiting = level.trials.iter().map(|trial| trial.around.waiting.filter(|count| *count >= 1.0));
         let waiting = tare_stats::median(&waiting.collect::<Option<Vec<f64>>>()?)?;
-        let pool = &level.pool;
-        // Who may open no more files has a cause of its own.
-        if pool.around.open_files.is_some_and(|files| files.open + 1.0 >= files.limit) {
+        if level.trials.len() < TRIALS_MIN || has_cause_of_its_own(pool) {
             return None;
         }
-        if level.trials.len() < TRIALS_MIN || pool.around.listen_overflows.is_none_or(|count| count >= 1.0) {
-            return None;
-        }
-        let in_flight = in_flight(accounting)?;
-        let places = (in_flight - waiting).round().max(1.0);
+        // Of each connection; one that waits has no answer, and is in no latency.
+        let in_flight = accounting.kept_in_flight()?;
+        let places = (in_flight - waiting).round();
+        let serving: Vec<&Thread> = pool.threads_of(Role::Sut).filter(|thread| thread.serves()).collect();
         let time_s = places * pool.span.wall_s;
-        let of = |of: &dyn Fn(&Thread) -> f64| -> f64 { pool.threads_of(Role::Sut).map(of).sum() };
-        let ready_s = of(&|thread| thread.run_s + thread.queue_s.unwrap_or(0.0));
-        let known_s =
-            [Asleep::Lock, Asleep::Disk, Asleep::Downstream].map(|why| of(&|thread| thread.asleep(why)));
+        let sum = |of: &dyn Fn(&Thread) -> f64| serving.iter().map(|thread| of(thread)).sum::<f64>();
+        let ready_s: f64 =
+            serving.iter().map(|thread| Some(thread.run_s + thread.queue_s?)).sum::<Option<f64>>()?;
+        // An event loop sleeps for as long as there is time, however many places it has.
+        let life_s = sum(&|thread| thread.wall_s).min(time_s);
+        let asleep = |why: Asleep| sum(&|thread| thread.asleep(why));
+        let known = [Asleep::Lock, Asleep::Disk, Asleep::Downstream, Asleep::Unsplit];
+        let in_timer = asleep(Asleep::Timer) >= KEPT_MIN * time_s;
+        let queue_min = if in_timer { QUEUE_MIN * in_flight } else { in_flight - in_flight / IN_FLIGHT_MIN };
         let blocked = 1.0 - ratio(ready_s, time_s);
-        let requests =
-            pool.rate_hz().map(|rate_hz| rate_hz * pool.span.wall_s).filter(|requests| *requests > 0.0)?;
-        let is_known = known_s.iter().any(|known_s| *known_s >= KNOWN_MIN * time_s);
-        let is_queue = waiting >= QUEUE_MIN * in_flight;
+        let requests = pool.rate_hz()? * pool.span.wall_s;
         let generator_is_full = generator::fullness(pool).is_some_and(|full| full > OWN_MAX);
-        let in_timer = of(&|thread| thread.asleep(Asleep::Timer)) >= KEPT_MIN * time_s;
-        (is_queue && blocked >= KEPT_MIN && !is_known && !generator_is_full).then_some(Pool {
+        let is_one = places >= 1.0
+            && waiting >= queue_min
+            && blocked >= KEPT_MIN
+            && known.into_iter().all(|why| asleep(why) < KNOWN_MIN * life_s)
+            && !generator_is_full
+            && requests > 0.0;
+        is_one.then_some(Pool {
             workers: places as usize,
             kept: if in_timer { Kept::Timer } else { Kept::Unseen },
             blocked,
@@ -163,6 +168,15 @@ impl Pool {
         let cost_s = accounting.asked.pool.per_request(sut.run_s).filter(|cost_s| *cost_s > 0.0)?;
         Some((sut.usable.len() as f64 / cost_s * self.each_s?).ceil())
     }
+}
+
+/// Whether something else is known to leave connections in the accept queue: a queue that is full, a limit on open files, a program that
+/// the server calls.
+fn has_cause_of_its_own(pool: &Closed) -> bool {
+    let around = &pool.around;
+    around.listen_overflows.is_none_or(|count| count >= 1.0)
+        || around.open_files.is_some_and(|files| files.open + 1.0 >= files.limit)
+        || !downstream::blamed(pool).is_empty()
 }
 
 /// Of the CPUs that the server may use, what it, who it calls and the generator ran there; `None` where they were not read.

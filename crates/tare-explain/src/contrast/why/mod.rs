@@ -9,7 +9,9 @@ mod split;
 mod sums;
 mod terms;
 
+use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
+use crate::capacity::runs;
 use beside::Beside;
 use split::{Evidence, Split};
 use std::collections::BTreeMap;
@@ -100,11 +102,22 @@ fn sums(accounting: &Accounting, name: &str) -> Result<Vec<Sums>, Missing> {
     let trials = accounting.measured_trials();
     let sums: Result<Vec<Sums>, Missing> =
         trials.map(|(window, trial)| Sums::of(window, &trial.sample)).collect();
-    match sums {
+    match sums.map(|sums| as_timed(accounting, sums)) {
         Ok(sums) if sums.is_empty() => Err(Missing::new(format!("{name} has no finished trial"))),
         Ok(sums) => Ok(sums),
         Err(missing) => Err(Missing { why: format!("in {name} {}", missing.why), remedy: missing.remedy }),
     }
+}
+
+/// Runs that were observed, as long as those that were timed: what observing made them longer by is nobody's.
+fn as_timed(accounting: &Accounting, mut sums: Vec<Sums>) -> Vec<Sums> {
+    let mean_s = |window: &Closed| accounting.command.and_then(|_| runs::mean_s(window));
+    if let Some((timed_s, observed_s)) =
+        mean_s(&accounting.gross_level().pool).zip(mean_s(&accounting.asked.pool))
+    {
+        sums.iter_mut().for_each(|sums| sums.stretch(timed_s / observed_s));
+    }
+    sums
 }
 
 fn rate(split: &Split, unit: &str) -> Change {

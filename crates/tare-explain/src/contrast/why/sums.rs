@@ -74,6 +74,17 @@ impl Sums {
         })
     }
 
+    /// The same in a time that is so many times as long.
+    pub fn stretch(&mut self, factor: f64) {
+        for seconds in [&mut self.elapsed_s, &mut self.wall_s, &mut self.run_s] {
+            *seconds *= factor;
+        }
+        if let Some((entitled_s, lost_s)) = &mut self.accounting {
+            *entitled_s *= factor;
+            lost_s.values_mut().for_each(|lost_s| *lost_s *= factor);
+        }
+    }
+
     fn add(&mut self, other: &Sums) {
         self.work += other.work;
         self.elapsed_s += other.elapsed_s;
