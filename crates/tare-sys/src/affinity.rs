@@ -12,19 +12,25 @@ const WORDS: usize = CPUS_MAX as usize / 64;
 /// `ESRCH` when there is no such thread.
 pub fn get(tid: u32) -> io::Result<Vec<u32>> {
     let mut mask = [0u64; WORDS];
+    let pid = pid_from(tid)?;
+    // The call itself, not the C library's: it says how many bytes the kernel knows CPUs for. A server may have thousands of threads.
     // SAFETY: the kernel writes at most `size_of_val(&mask)` bytes into `mask`, which lives through the call;
     // any bit pattern is a valid u64.
-    let rc = unsafe {
-        libc::sched_getaffinity(
-            pid_from(tid)?,
-            std::mem::size_of_val(&mask),
-            mask.as_mut_ptr().cast::<libc::cpu_set_t>(),
-        )
+    let bytes = unsafe {
+        libc::syscall(libc::SYS_sched_getaffinity, pid, std::mem::size_of_val(&mask), mask.as_mut_ptr())
     };
-    if rc < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok((0..CPUS_MAX).filter(|&cpu| mask[cpu as usize / 64] >> (cpu % 64) & 1 == 1).collect())
+    let bytes = usize::try_from(bytes).map_err(|_| io::Error::last_os_error())?;
+    let known = mask.iter().take(bytes.div_ceil(size_of::<u64>())).enumerate();
+    Ok(known.flat_map(|(place, word)| bits(*word).map(move |bit| 64 * place as u32 + bit)).collect())
+}
+
+/// The places of the bits that are set, ascending.
+fn bits(mut word: u64) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros())?;
+        word &= word - 1;
+        Some(bit)
+    })
 }
 
 /// Lets thread `tid` run on `cpus` only; `tid` 0 is the calling thread. Threads that it starts later inherit
@@ -92,6 +98,13 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn each_bit_of_a_word_is_a_cpu() {
+        assert_eq!(bits(0).count(), 0);
+        assert_eq!(bits(1 << 63 | 0b1010).collect::<Vec<_>>(), [1, 3, 63]);
+        assert!(bits(u64::MAX).eq(0..64));
     }
 
     #[test]

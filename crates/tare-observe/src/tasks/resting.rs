@@ -27,9 +27,9 @@ const UNCLAIMED_NS: u64 = 1_000_000;
 /// A thread that ran for less than this is not watched yet: what it ran is known where the window ends.
 const WOKEN_NS: u64 = 500_000;
 /// Looking through all takes one part in so many of the time at most.
-const SEARCH_SHARE: u64 = 100;
+const SEARCH_SHARE: u64 = 400;
 /// Asking what their processes ran takes one part in so many.
-const ASKED_SHARE: u64 = 200;
+const ASKED_SHARE: u64 = 1000;
 
 /// A thread that rests.
 pub(super) struct Resting {
