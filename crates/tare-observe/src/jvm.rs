@@ -14,7 +14,9 @@ use tare_model::metrics::jvm;
 use tare_model::observation::Sample;
 use tare_sys::time::monotonic_ns;
 
-/// Virtual machines that are looked at.
+/// Processes that are looked at: a server with more is none of threads.
+const PROCESSES_MAX: usize = 64;
+/// Virtual machines of them.
 const MACHINES_MAX: usize = 16;
 /// HotSpot's file is 32 KiB; of a larger one the rest is not read.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -35,7 +37,7 @@ impl Observer for Jvm {
     fn prepare(&mut self, scene: &Scene) {
         self.readings.clear();
         self.files.clear();
-        let family = scene.family(&scene.watch.sut_pids).into_iter();
+        let family = scene.family(&scene.watch.sut_pids).into_iter().take(PROCESSES_MAX);
         let machines = family.filter(|pid| is_jvm(&scene.root.path(format!("/proc/{pid}/exe"))));
         self.files = machines.take(MACHINES_MAX).filter_map(|pid| file_of(scene, pid)).collect();
     }

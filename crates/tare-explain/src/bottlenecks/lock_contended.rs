@@ -29,17 +29,21 @@ pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     page: &PAGE,
 };
 
+/// By futexes, else by the monitors of a Java virtual machine.
+fn holds(accounting: &Accounting) -> Option<Claim> {
+    let of_monitors =
+        || monitors(accounting).map(|found| Claim::at(Rank::OwnWaits).of_share(found.waiting()));
+    by_futexes(accounting).or_else(of_monitors)
+}
+
 /// More than noise, and of a server more than the lack of load. Where it is what lets so few threads run at once, it says more than their
 /// number.
-fn holds(accounting: &Accounting) -> Option<Claim> {
+fn by_futexes(accounting: &Accounting) -> Option<Claim> {
     let share = kept_share(accounting);
     let most = accounting.command.is_some() || share >= accounting.lost(TareCause::NoWork);
     let seen = below_cpus(accounting).is_some_and(|limit| limit.by == LimitedBy::Seen);
     let rank = if seen { Rank::LimitFull } else { Rank::OwnWaits };
-    let by_futexes = (share >= LOSS_SHARE_MIN && most && may_be_a_lock(accounting))
-        .then(|| Claim::at(rank).of_share(share));
-    by_futexes
-        .or_else(|| monitors(accounting).map(|found| Claim::at(Rank::OwnWaits).of_share(found.waiting())))
+    (share >= LOSS_SHARE_MIN && most && may_be_a_lock(accounting)).then(|| Claim::at(rank).of_share(share))
 }
 
 fn applies(accounting: &Accounting) -> bool {
@@ -47,8 +51,7 @@ fn applies(accounting: &Accounting) -> bool {
 }
 
 fn describe(accounting: &Accounting) -> Draft {
-    let is_futex = kept_share(accounting) >= LOSS_SHARE_MIN && may_be_a_lock(accounting);
-    if let Some(found) = monitors(accounting).filter(|_| !is_futex) {
+    if let Some(found) = monitors(accounting).filter(|_| by_futexes(accounting).is_none()) {
         return of_monitors(accounting, found);
     }
     let share = kept_share(accounting);

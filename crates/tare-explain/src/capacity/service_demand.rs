@@ -18,6 +18,9 @@ const FIT_LN_BELOW: f64 = 0.1;
 /// 30–40 % more than a full one).
 const UNKNOWN_SHARE_MIN: f64 = 0.65;
 
+/// A level that is faster than this, over all the time, is not held by the same sleeps.
+const FASTER_MAX: f64 = 1.1;
+
 /// How the demand at saturation was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Basis {
@@ -53,9 +56,14 @@ impl Seen {
     /// Chooses among the asked level and the saturating one.
     pub fn choose(&self) -> Result<Choice, Missing> {
         let choice = self.by_basis()?;
-        let alone = self.of(choice.from_saturating).map(|point| self.alone(point));
-        let by_sleeps = alone.is_some_and(|alone| alone.serial.kept.holds(alone.rate_hz, alone.cost_s));
+        let by_sleeps = self.of(choice.from_saturating).is_some_and(|point| self.is_by_sleeps(point));
         Ok(Choice { by_sleeps, ..choice })
+    }
+
+    /// Whether the threads' sleeps hold the rate. Not where the other level is faster: who polls sleeps for as long as nobody asks.
+    fn is_by_sleeps(&self, point: &Point) -> bool {
+        let alone = self.alone(point);
+        alone.serial.kept.holds(alone.rate_hz, alone.cost_s) && point.rate_hz <= FASTER_MAX * alone.rate_hz
     }
 
     fn by_basis(&self) -> Result<Choice, Missing> {

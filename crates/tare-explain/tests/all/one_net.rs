@@ -125,6 +125,21 @@ fn workers_that_sleep_have_the_net_of_their_sleep() {
     assert!(part(&outcome, TareCause::Interference) < 0.02, "{:?}", outcome.figures.tare);
 }
 
+/// One thread that looks for requests every so often, and sleeps in between: few requests, and many where it is loaded.
+#[test]
+fn a_server_that_polls_is_not_held_by_its_sleeps() {
+    let polling = |run: f64, cost_us: f64| {
+        // Of the levels the asked one leaves it idle for most of the time.
+        let run = if run < 0.9 { 0.01 } else { run };
+        let samples = Some([0.0, 0.0, 0.0, 1.0]);
+        let threads = vec![Thread { samples, ..server(run, 0.0) }, generator(0.1, 0.0)];
+        Scene { threads, rate_hz: run / cost_us * 1e6, ..Scene::default() }
+    };
+    let outcome = explain(&session(&[1.0; 5], Some(LEVEL), polling));
+    let (net, gross) = (net(&outcome).value, outcome.figures.gross.value().unwrap());
+    assert!(net > 50.0 * gross, "{net} and {gross}: it could do a hundred times as much");
+}
+
 #[test]
 fn the_first_session_has_its_own_level_and_hands_it_on() {
     let record = session(&[1.0, 1.02, 1.3, 1.01, 1.0], None, busy);

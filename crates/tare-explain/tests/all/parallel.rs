@@ -8,6 +8,7 @@ use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::{connections, jvm, network, tasks};
 use tare_model::observation::{Column, Observation, Role, Sample};
 use tare_model::outcome::{Cause, Finding, NetOrMissing, Outcome};
+use tare_model::plan::Purpose;
 use tare_model::schedule::{LockHolder, ProgramLock, Schedule, ScheduleSource};
 use tare_model::trial::{ErrorKind, Measure, Trial};
 use tare_model::{Reading, Record};
@@ -302,6 +303,17 @@ fn workers_that_all_sleep_while_requests_wait_are_too_few() {
     };
     let slow = |asleep| Scene { rate_hz: 200.0, latency: false, ..scene(workers(asleep)) };
     let (_, finding) = named(&asked_at(64, &slow([0.0, 0.0, 0.0, 1.0])), Cause::WorkersExhausted);
+    assert!(
+        finding.summary.contains("All 4 workers") && finding.summary.contains("20.0 ms"),
+        "{}",
+        finding.summary
+    );
+    // One of them hardly ran in a trial and was not seen there; one ended, and has a successor in the next.
+    let asleep = [0.0, 0.0, 0.0, 1.0];
+    let mut trials = vec![(0, slow(asleep)); 4];
+    trials[1].1.threads.remove(0);
+    trials[2].1.threads[0].tid += 20;
+    let (_, finding) = named(&record(vec![level(Purpose::Asked, 64)], &trials), Cause::WorkersExhausted);
     assert!(
         finding.summary.contains("All 4 workers") && finding.summary.contains("20.0 ms"),
         "{}",

@@ -84,13 +84,8 @@ impl Pool {
     /// Where nearly all of the workers' time is sleep in a timer, on a disk or on another server.
     fn in_known_calls(accounting: &Accounting) -> Option<Pool> {
         let pool = &accounting.asked.pool;
-        let is_kept = |thread: &&Thread| kept_s(thread) >= KEPT_MIN * thread.wall_s;
-        let serving = || {
-            let all = pool.threads_of(Role::Sut).filter(|thread| thread.is_one() && thread.serves());
-            all.filter(|thread| thread.wall_s > 0.0)
-        };
-        let workers: Vec<&Thread> = serving().filter(is_kept).collect();
-        let all_run_s: f64 = serving().map(|thread| thread.run_s).sum();
+        let workers = kept_of(pool);
+        let all_run_s: f64 = serving(pool).map(|thread| thread.run_s).sum();
         let sum = |of: &dyn Fn(&Thread) -> f64| workers.iter().map(|thread| of(thread)).sum::<f64>();
         let wall_s = sum(&|thread| thread.wall_s);
         let idle_s = sum(&|thread| Asleep::NO_WORK.into_iter().map(|why| thread.asleep(why)).sum());
@@ -102,15 +97,14 @@ impl Pool {
         }
         let requests =
             pool.rate_hz().map(|rate_hz| rate_hz * pool.span.wall_s).filter(|requests| *requests > 0.0);
-        // At once: one that ended has a successor.
-        let at_once = ratio(wall_s, pool.span.wall_s).round().max(1.0);
+        let at_once = at_once(accounting);
         let found = Pool {
             workers: at_once as usize,
             kept,
             blocked: ratio(sum(&|thread| kept_s(thread)), wall_s),
             idle: ratio(idle_s, wall_s),
             in_flight: in_flight(accounting),
-            each_s: requests.map(|requests| wall_s / requests),
+            each_s: requests.map(|requests| at_once * pool.span.wall_s / requests),
             waiting: None,
         };
         let queue = found.in_flight.is_some_and(|in_flight| in_flight >= IN_FLIGHT_MIN * at_once);
@@ -189,6 +183,25 @@ fn own_share(accounting: &Accounting) -> Option<f64> {
     };
     let all_s: f64 = usable.iter().map(ran_s).sum::<Option<f64>>()?;
     (!usable.is_empty()).then(|| ratio(all_s, usable.len() as f64 * pool.span.wall_s))
+}
+
+fn serving(window: &Closed) -> impl Iterator<Item = &Thread> {
+    let all = window.threads_of(Role::Sut).filter(|thread| thread.is_one() && thread.serves());
+    all.filter(|thread| thread.wall_s > 0.0)
+}
+
+/// Serving threads that sleep in calls of a known kind for most of their life.
+fn kept_of(window: &Closed) -> Vec<&Thread> {
+    serving(window).filter(|thread| kept_s(thread) >= KEPT_MIN * thread.wall_s).collect()
+}
+
+/// How many of them there are at once: one that ended has a successor, and not every trial sees all of those that hardly run.
+fn at_once(accounting: &Accounting) -> f64 {
+    let of_trial = |trial: &Closed| {
+        let life_s = kept_of(trial).iter().map(|thread| thread.wall_s).sum();
+        ratio(life_s, trial.span.wall_s).round()
+    };
+    accounting.asked.trials.iter().map(of_trial).fold(1.0, f64::max)
 }
 
 fn kept_s(thread: &Thread) -> f64 {
