@@ -10,6 +10,8 @@ use tare_model::metrics::client;
 /// Samples per second between the edges: as often as the SUT's own counters.
 const SAMPLE_HZ: f64 = 10.0;
 const FILE_BYTES_MAX: usize = 64 << 10;
+/// For a file of `/proc/sys` the kernel clears a buffer as large as it is asked for.
+const SYSCTL_BYTES_MAX: usize = 64;
 
 pub(crate) fn open(_scene: &Scene) -> Box<dyn Observer> {
     observer(find, SAMPLE_HZ)
@@ -17,18 +19,21 @@ pub(crate) fn open(_scene: &Scene) -> Box<dyn Observer> {
 
 fn find(scene: &Scene) -> Found {
     let mut found = Found::default();
-    let mut file = |metric: &'static Descriptor, path: &str, parse: fn(&str) -> Option<u64>| {
-        let number = Number {
-            metric,
-            whose: Whose::Subject(Subject::Machine),
-            parse: Box::new(move |text| parse(text).map(|count| count as f64)),
-            rare: true,
+    let mut file =
+        |metric: &'static Descriptor, path: &str, bytes_max: usize, parse: fn(&str) -> Option<u64>| {
+            let number = Number {
+                metric,
+                whose: Whose::Subject(Subject::Machine),
+                parse: Box::new(move |text| parse(text).map(|count| count as f64)),
+                rare: true,
+            };
+            found.file(scene, path, bytes_max, vec![number]);
         };
-        found.file(scene, path, FILE_BYTES_MAX, vec![number]);
-    };
-    file(&client::DELAYED_ACKS, "/proc/self/net/netstat", |text| named(text, "TcpExt:", "DelayedACKs"));
-    file(&client::TIME_WAIT, "/proc/self/net/sockstat", time_wait);
-    file(&client::PORTS, "/proc/sys/net/ipv4/ip_local_port_range", ports);
+    file(&client::DELAYED_ACKS, "/proc/self/net/netstat", FILE_BYTES_MAX, |text| {
+        named(text, "TcpExt:", "DelayedACKs")
+    });
+    file(&client::TIME_WAIT, "/proc/self/net/sockstat", FILE_BYTES_MAX, time_wait);
+    file(&client::PORTS, "/proc/sys/net/ipv4/ip_local_port_range", SYSCTL_BYTES_MAX, ports);
     found
 }
 

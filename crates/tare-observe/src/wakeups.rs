@@ -91,7 +91,10 @@ impl Observer for Wakeups {
 
     fn sample(&mut self, scene: &Scene, tick: u64) {
         if self.waking.is_ok() && tick.is_multiple_of(scene.every(RESCAN_HZ)) {
-            let children = self.pids.iter().flat_map(|pid| procs::children(&scene.root, *pid));
+            // Whom one of many threads started is counted from the next window on: asking each of them takes too long.
+            let threads = |pid: &u32| procs::thread_count(&scene.root, *pid).unwrap_or(0);
+            let small = self.pids.iter().filter(|pid| threads(pid) <= LISTED_MAX);
+            let children = small.flat_map(|pid| procs::children(&scene.root, *pid));
             // Those of the watch, too: a program may be started after its window was opened.
             let found: Vec<u32> = children.chain(scene.watch.sut_pids.iter().copied()).collect();
             self.pids.extend(found);

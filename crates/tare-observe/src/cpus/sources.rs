@@ -23,8 +23,10 @@ pub(super) const IDLE_TASK: u32 = 3;
 pub(super) const COUNTERS: u32 = 16;
 
 /// The kernel prints every armed timer into that file, and walks to each from the first one: with thousands of sleeping threads a reading
-/// takes a tenth of a second. One that takes longer than this twice in a row is not read again.
+/// takes a tenth of a second. One that takes longer than this twice in a row is not read again, nor one that takes longer than no lost
+/// CPU explains.
 const TIMERS_NS_MAX: u64 = 2_000_000;
+const TIMERS_ONCE_NS_MAX: u64 = 50_000_000;
 
 /// What was found of that by this process: later observers need not find out again.
 static TOO_MANY_TIMERS: OnceLock<Missing> = OnceLock::new();
@@ -90,7 +92,7 @@ impl Sources {
         read(tape, TIMERS, &mut self.timers);
         let took_ns = monotonic_ns().saturating_sub(begin_ns);
         let is_slow = took_ns > TIMERS_NS_MAX;
-        if is_slow && self.timers_were_slow {
+        if is_slow && (self.timers_were_slow || took_ns > TIMERS_ONCE_NS_MAX) {
             let why = format!(
                 "so many timers are armed that reading them takes {:.0} ms: idle time is known in steps of 10 ms",
                 took_ns as f64 / 1e6

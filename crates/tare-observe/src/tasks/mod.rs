@@ -35,6 +35,8 @@ const SERIES_MAX: usize = 64;
 /// Readings and looks a second between the edges, at most: with more threads each is read less often.
 const READINGS_HZ_MAX: f64 = 2000.0;
 const STATES_HZ_MAX: f64 = 4000.0;
+/// How often one that has slept since the window began is looked at.
+const ASLEEP_HZ: f64 = 5.0;
 /// How often run and wait are read.
 const RUN_HZ: f64 = 20.0;
 /// How often the slower `stat` is read, and how often new threads are looked for.
@@ -94,11 +96,14 @@ impl Observer for Tasks {
     /// sleep and wake.
     fn sample_states(&mut self, scene: &Scene, tick: u64) {
         let now_ns = monotonic_ns();
-        let all = tick.is_multiple_of(scene.every(RUN_HZ) * self.readings_stride());
+        let stride = self.readings_stride();
+        let is_due = |hz: f64| tick.is_multiple_of(scene.every(hz) * stride);
+        let (all, asleep) = (is_due(RUN_HZ), is_due(ASLEEP_HZ));
         let is_now = tick.is_multiple_of(states_stride(scene, self.restless(now_ns)));
         let Tasks { watched, unseen, .. } = self;
         for watched in watched.iter_mut().filter(|watched| watched.role == Role::Sut && !watched.gone) {
-            if !(all || is_now && watched.is_restless(now_ns)) {
+            let is_due = if watched.state_samples.has_only_slept() { asleep } else { all };
+            if !(is_due || is_now && watched.is_restless(now_ns)) {
                 continue;
             }
             match watched.read_state() {

@@ -24,6 +24,9 @@ const RESTING_MAX: usize = 65_536;
 const FILES_SHARE: u64 = 2;
 /// Run of a process beyond that of its watched threads that makes it worth to look for who it was.
 const UNCLAIMED_NS: u64 = 1_000_000;
+/// `schedstat` of a thread that runs is as of the last tick, which is up to so long ago with 250 ticks a second; the run of a process is as
+/// of now.
+const STALE_NS: u64 = 4_000_000;
 /// A thread that ran for less than this is not watched yet: what it ran is known where the window ends.
 const WOKEN_NS: u64 = 500_000;
 /// Looking through all takes one part in so many of the time at most.
@@ -100,12 +103,10 @@ fn read(file: &File) -> io::Result<Schedstat> {
 pub(super) struct Rest {
     root: Root,
     threads: Vec<Resting>,
-    /// Run of each process, at the sample before, that was not its watched threads'.
+    /// Run of each process that was not its watched threads' when its others were looked through last.
     unclaimed_ns: BTreeMap<u32, u64>,
     /// Files that are held open.
     files: u64,
-    /// Some are seen for the first time: who of them runs is not known yet.
-    are_new: bool,
     next_asked_ns: u64,
     next_search_ns: u64,
 }
@@ -117,7 +118,6 @@ impl Rest {
             threads: Vec::new(),
             unclaimed_ns: BTreeMap::new(),
             files: 0,
-            are_new: false,
             next_asked_ns: 0,
             next_search_ns: 0,
         }
@@ -166,12 +166,6 @@ impl Rest {
         self.threads.push(thread);
     }
 
-    /// As [`Rest::add`], of one that nobody has looked at before.
-    pub fn add_new(&mut self, thread: Resting) {
-        self.are_new = true;
-        self.add(thread);
-    }
-
     /// What each process with resting threads has run, its ended threads included; `None` where nobody rests, or where that was asked just
     /// now. To be asked before its watched threads are read: what those run in between is then in theirs.
     pub fn runs(&mut self) -> Option<Vec<(u32, u64)>> {
@@ -186,24 +180,26 @@ impl Rest {
         Some(runs)
     }
 
-    /// Of those runs, the processes in which somebody ran who is not watched; `watched_ns` is what the watched threads of each have.
-    pub fn unclaimed(&mut self, runs: &[(u32, u64)], watched_ns: &BTreeMap<u32, u64>) -> BTreeSet<u32> {
+    /// Of those runs, the processes in which somebody ran who is not watched; `watched` is what the watched threads of each have run
+    /// together, in nanoseconds, and how many of them can run at once.
+    pub fn unclaimed(&mut self, runs: &[(u32, u64)], watched: &BTreeMap<u32, (u64, u64)>) -> BTreeSet<u32> {
         let mut found = BTreeSet::new();
         for (pid, run_ns) in runs {
-            let now_ns = run_ns.saturating_sub(watched_ns.get(pid).copied().unwrap_or(0));
+            let (watched_ns, at_once) = watched.get(pid).copied().unwrap_or_default();
+            let now_ns = run_ns.saturating_sub(watched_ns);
             let Some(known_ns) = self.unclaimed_ns.get_mut(pid) else { continue };
+            let noise_ns = UNCLAIMED_NS.saturating_add(STALE_NS.saturating_mul(at_once));
             // The first time in a window there is nothing to hold it against.
-            if *known_ns > 0 && now_ns > known_ns.saturating_add(UNCLAIMED_NS) {
+            let is_new = *known_ns == 0;
+            let is_more = now_ns > known_ns.saturating_add(noise_ns);
+            if is_more && !is_new {
                 found.insert(*pid);
             }
-            *known_ns = now_ns.max(*known_ns);
+            if is_more || is_new {
+                *known_ns = now_ns.max(1);
+            }
         }
         found
-    }
-
-    /// Whether all should be looked through though nothing is known of anybody.
-    pub fn are_new(&self) -> bool {
-        self.are_new
     }
 
     /// Looks through the threads of these processes, and hands over who has run, unless that was done just now. The
@@ -216,7 +212,6 @@ impl Rest {
             return (Vec::new(), BTreeSet::new());
         }
         let ended = self.look(|thread| pids.contains(&thread.pid));
-        self.are_new = false;
         let took_ns = monotonic_ns().saturating_sub(begun_ns);
         self.next_search_ns = begun_ns.saturating_add(took_ns.saturating_mul(SEARCH_SHARE));
         (self.take(Resting::is_busy), ended)
@@ -272,7 +267,7 @@ mod tests {
         let mut rest = Rest::new(&scene.root);
         for &(pid, tid) in threads {
             put(dir, pid, tid, 5 * MS, 7);
-            rest.add_new(Resting::open(&scene, pid, tid, Role::Sut).unwrap());
+            rest.add(Resting::open(&scene, pid, tid, Role::Sut).unwrap());
         }
         (scene, rest)
     }
@@ -320,14 +315,15 @@ mod tests {
         let (_, mut rest) = rest(dir.path(), &[(10, 11)]);
         rest.begin(|_, _| Some(Role::Sut));
         let mut unclaimed = |run_ms: u64, watched_ms: u64| {
-            let watched_ns = BTreeMap::from([(10, watched_ms * MS)]);
-            !rest.unclaimed(&[(10, run_ms * MS)], &watched_ns).is_empty()
+            let watched = BTreeMap::from([(10, (watched_ms * MS, 1))]);
+            !rest.unclaimed(&[(10, run_ms * MS)], &watched).is_empty()
         };
         assert!(!unclaimed(105, 100), "nothing to hold it against");
         assert!(!unclaimed(205, 200), "watched threads ran");
         assert!(!unclaimed(300, 299), "the watched ones were read later, and ran meanwhile");
-        assert!(!unclaimed(306, 300), "less than can be detected by that");
-        assert!(unclaimed(408, 400));
-        assert!(!unclaimed(508, 500), "no more since");
+        assert!(!unclaimed(310, 300), "the watched one's run is as of the last tick");
+        assert!(unclaimed(413, 400), "more than that, though little since the sample before");
+        assert!(!unclaimed(513, 500), "no more since");
+        assert!(unclaimed(620, 600));
     }
 }

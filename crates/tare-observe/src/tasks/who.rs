@@ -17,6 +17,9 @@ use tare_sys::time::monotonic_ns;
 const WATCHED_MAX: usize = 4096;
 /// Of more threads than this, those that did not run in the last window rest in the next.
 const WATCHED_IDLE_MAX: usize = 32;
+/// One of many threads that is met first is watched if it has run for so long since it began, and rests else; of those that have, so many are.
+const WORKED_NS: u64 = 10_000_000;
+const WATCHED_NEW_MAX: usize = 512;
 /// A process with more threads than this is asked for their numbers only where their number has changed.
 const LISTED_MAX: u64 = 64;
 
@@ -80,13 +83,16 @@ impl Tasks {
         if self.rest.is_empty() {
             return;
         }
-        let mut watched_ns: BTreeMap<u32, u64> = BTreeMap::new();
+        let at_once_max = scene.busy_cpus().len().max(1) as u64;
+        let mut of_watched: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         for watched in &self.watched {
             let run_ns = watched.state_samples.last().map_or(0, |last| last.run_ns);
-            *watched_ns.entry(watched.pid).or_default() += run_ns;
+            let (ran_ns, at_once) = of_watched.entry(watched.pid).or_default();
+            *ran_ns += run_ns;
+            *at_once = (*at_once + 1).min(at_once_max);
         }
-        let mut pids = self.rest.unclaimed(runs, &watched_ns);
-        if self.rest.are_new() || runs.is_empty() {
+        let mut pids = self.rest.unclaimed(runs, &of_watched);
+        if runs.is_empty() {
             pids.extend(self.rest.processes());
         }
         if pids.is_empty() {
@@ -118,8 +124,9 @@ impl Tasks {
         for (pid, role) in pids {
             self.discover(scene, pid, role);
             if pid != scene.own_pid {
-                // A thread that rests has started nothing.
-                let tids = self.watched.iter().filter(|watched| watched.pid == pid && !watched.gone);
+                // A thread that rests has started nothing, nor has one that slept all the time.
+                let has_run = |watched: &Watched| !watched.gone && !watched.state_samples.has_only_slept();
+                let tids = self.watched.iter().filter(|watched| watched.pid == pid && has_run(watched));
                 let tids: Vec<u32> = tids.map(|watched| watched.tid).collect();
                 for child in procs::children_of(&scene.root, pid, &tids) {
                     self.discover(scene, child, role);
@@ -140,8 +147,8 @@ impl Tasks {
                 continue;
             }
             // One that is met in a window was started in it, and has run.
-            if !self.is_open && self.watched.len() >= WATCHED_IDLE_MAX && role != Role::Tare {
-                self.rest_new(scene, pid, tid, role);
+            let may_rest = !self.is_open && self.watched.len() >= WATCHED_IDLE_MAX && role != Role::Tare;
+            if may_rest && self.rests(scene, pid, tid, role) {
                 continue;
             }
             if self.watched.len() >= WATCHED_MAX {
@@ -160,19 +167,24 @@ impl Tasks {
         }
     }
 
-    /// Takes in a thread that is one of many: whether it runs will be seen.
-    fn rest_new(&mut self, scene: &Scene, pid: u32, tid: u32, role: Role) {
+    /// Takes in a thread that is one of many: whether it runs will be seen. False where it is to be watched, since it has worked before.
+    fn rests(&mut self, scene: &Scene, pid: u32, tid: u32, role: Role) -> bool {
         if self.rest.is_full() {
             let reason = "there are more threads than are looked at";
-            return self.unopened = Some(Missing::new(reason));
+            self.unopened = Some(Missing::new(reason));
+            return true;
         }
         match Resting::open(scene, pid, tid, role_of_thread(scene, tid, role)) {
+            Ok(thread) if thread.last.run_ns >= WORKED_NS && self.watched.len() < WATCHED_NEW_MAX => {
+                return false;
+            }
             Ok(thread) => {
                 self.known.insert(tid);
-                self.rest.add_new(thread);
+                self.rest.add(thread);
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => self.unopened = Some(refused(&format!("thread {tid}"), &error)),
         }
+        true
     }
 }

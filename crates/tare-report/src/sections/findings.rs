@@ -55,7 +55,7 @@ fn full(finding: &Finding, is_bottleneck: bool, scale: &Scale, tried: Option<Str
     lines.push(("more", format!("tare explain {}", words::id(finding.cause))));
     let effect = match finding.effect_ln {
         0.0 => "no part of the tare".into(),
-        ln => format!("takes {} ({} ln)", percent(scale.share(ln)), logarithm(ln)),
+        ln => format!("takes {}{} ({} ln)", percent(scale.share(ln)), scale.whole(), logarithm(ln)),
     };
     let mark = if is_bottleneck { "the bottleneck · " } else { "" };
     Note {

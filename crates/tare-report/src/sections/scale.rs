@@ -28,6 +28,15 @@ impl Scale {
         self.known.map(|(mean, _)| self.sign * ln_share * mean)
     }
 
+    /// What shares are of, as the end of a phrase.
+    pub fn whole(&self) -> &'static str {
+        match self.known {
+            Some(_) if self.sign < 0.0 => " of the net",
+            Some(_) => " of the time",
+            None => "",
+        }
+    }
+
     /// The share of the whole; without net, what the part alone would take of it.
     pub fn share(&self, ln_share: f64) -> f64 {
         match self.known {

@@ -55,8 +55,10 @@ pub(super) fn interleaved(
     let mut answered = arms.first().map_or(0, |arm| arm.generator.live().answers);
     let nth = running.nth(trial, longest);
     let phase = format!("trial {nth} interleaved with the reference{}", running.known());
+    // Of its own turns: while another has its turn it is not loaded.
+    let share = 1.0 / arms.len().max(1) as f64;
     running.wait(Duration::from_nanos(trial_ns), &phase, |seconds| {
-        arms.first().map(|arm| live_rate(&arm.generator, seconds, &mut answered))
+        arms.first().map(|arm| live_rate(&arm.generator, seconds * share, &mut answered))
     })?;
     let samples: Vec<_> = arms.iter_mut().map(|arm| arm.generator.cut()).collect();
     let observation = observers.end();
