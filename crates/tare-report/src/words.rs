@@ -77,7 +77,10 @@ pub(crate) fn things(count: usize, thing: &str) -> String {
 /// Why requests failed, each reason with its kind: `malformed: chunk size is not a number (5)`.
 pub(crate) fn reasons(requests: &Requests) -> Vec<String> {
     let of_kind = |(kind, reasons): (&String, &BTreeMap<String, u64>)| {
-        reasons.iter().map(|(why, count)| format!("{kind}: {why} ({count})")).collect::<Vec<_>>()
+        let why = |why: &str| {
+            if why.starts_with(kind.as_str()) { why.to_owned() } else { format!("{kind}: {why}") }
+        };
+        reasons.iter().map(|(reason, count)| format!("{} ({count})", why(reason))).collect::<Vec<_>>()
     };
     requests.error_reasons.iter().flat_map(of_kind).collect()
 }

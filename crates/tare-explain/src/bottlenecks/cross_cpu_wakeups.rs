@@ -53,17 +53,27 @@ fn may_take(accounting: &Accounting, effect_ln: f64) -> bool {
     1.0 - (-effect_ln).exp() <= WAKEUP_TIMES_MAX * share
 }
 
-/// Whether the trials show that a request cost more: what is noise between them is nobody's wake-ups.
+/// Whether the trials show that a request cost so much more that it is worth a word: what is noise between them is nobody's wake-ups.
 fn is_shown(accounting: &Accounting) -> bool {
     let parts = accounting.net_estimate.iter().flat_map(|net| &net.parts);
     let mut intervals = parts.filter(|(cause, ..)| *cause == TareCause::Cost).map(|(.., interval)| interval);
-    intervals.any(|interval| interval.as_ref().is_some_and(|interval| interval.lo > 0.0))
+    intervals.any(|interval| interval.as_ref().is_some_and(|interval| interval.lo >= NOTICE_LN))
 }
 
 fn describe(accounting: &Accounting) -> Draft {
     let pool = &accounting.asked.pool;
     let peer = sleeps(pool, Role::Load);
     let effect_ln = accounting.effect(TareCause::Cost);
+    let (remedy, confirm) = match accounting.load().map(|load| load.serving()) {
+        Some(threads) if threads > 1.0 => (
+            "use fewer generator threads, each with more connections, so that they sleep less",
+            "with half as many generator threads the server's CPU time of a request falls",
+        ),
+        _ => (
+            "have the generator not sleep (--busy-poll), unless your clients sleep as well: then this cost is a real one",
+            "with --busy-poll the server's CPU time of a request falls",
+        ),
+    };
     let mut evidence = Vec::new();
     evidence.extend(number_if("sleeps of the generator a request", peer, "count"));
     evidence.extend(number_if("sleeps of the server a request", sleeps(pool, Role::Sut), "count"));
@@ -77,8 +87,8 @@ fn describe(accounting: &Accounting) -> Draft {
         effect_ln,
         confidence: accounting.support(|window| sleeps(window, Role::Load), PEER_SLEEPS_MIN),
         evidence,
-        remedy: "use fewer generator threads, each with more connections, so that they sleep less".to_owned(),
-        confirm: "with half as many generator threads the server's CPU time of a request falls".to_owned(),
+        remedy: remedy.to_owned(),
+        confirm: confirm.to_owned(),
     }
 }
 

@@ -99,9 +99,13 @@ fn why(accounting: &Accounting) -> String {
     } else if program_wait(accounting, Asleep::Timer) >= LOSS_SHARE_MIN {
         "The program lets time pass (nanosleep and the like) while it could work, and neither side is full"
     } else if let Some((latency_s, cpu_s)) = held(accounting) {
+        let connections = match (more_connections_bring_more(accounting), accounting.saturating_level) {
+            (Some(false), Some(level)) => format!("; {} connections brought no more", level.connections),
+            _ => ", or for more connections".to_owned(),
+        };
         return format!(
             "A request takes {}, of which {} is CPU time of both sides: it waits for something that cannot be seen from outside (a lock on the \
-             server's data, another request, a queue of its own), or for more connections",
+             server's data, another request, a queue of its own){connections}",
             duration(latency_s),
             duration(cpu_s)
         );
@@ -117,7 +121,7 @@ static PAGE: Page = Page {
         "tare names a cause only on evidence that no healthy program shows as well. Here either something \
          could not be seen (no right to read, a runtime that parks its threads, a server on another host), \
          or the time accounting does not close to 5 %, or nobody was full.",
-        "Gross of a server is a lower bound then.",
+        "Gross of a server is a lower bound then, unless a level with more connections was no faster.",
     ],
     evidence: &[
         "Busy share of the entitlement, and every loss of 3 % or more.",

@@ -83,7 +83,7 @@ impl Seen {
         let best = self.of(from_saturating).unwrap_or(&self.asked);
         let sleeps = best.sleeps.unwrap_or(1.0);
         if sleeps > SLEEPS_MAX && best.fullness() < 0.8 {
-            return Err(too_far(best));
+            return Err(too_far(best, self.saturating.is_some()));
         }
         let fitted = |share: f64| [FIT_LN_BELOW.min(UNKNOWN_SHARE_MIN.ln().abs()), -share.ln()];
         Ok(match self.fit_share(best, false) {
@@ -139,13 +139,20 @@ impl Seen {
     }
 }
 
-fn too_far(point: &Point) -> Missing {
+fn too_far(point: &Point, with_more: bool) -> Missing {
     Missing::with_remedy(
         format!(
             "no load level came near to filling the server (busy {:.0} % of what it could use, {:.2} sleeps a request), so the CPU time per request at saturation was not seen",
             100.0 * point.fullness(),
             point.sleeps.unwrap_or(0.0),
         ),
-        "let a saturating level be driven (without --no-levels), with more connections or generator threads",
+        match with_more {
+            true => {
+                "see what the server waits for: --trace, or --stacks-off-cpu and then 'tare flame --off-cpu'"
+            }
+            false => {
+                "let a saturating level be driven (without --no-levels), with more connections or generator threads"
+            }
+        },
     )
 }

@@ -44,7 +44,12 @@ pub(crate) fn requests(accounting: &Accounting) -> Requests {
 /// Why requests of the asked level failed, by kind.
 pub(crate) fn error_reasons(accounting: &Accounting) -> Reasons {
     let mut all = Said::default();
-    accounting.samples().filter_map(|sample| sample.detail.as_ref()).for_each(|of| all.add(of.said.clone()));
+    let details = || accounting.samples().filter_map(|sample| sample.detail.as_ref());
+    details().for_each(|of| all.add(of.said.clone()));
+    for (status, count) in details().flat_map(|of| &of.status_codes).filter(|(status, _)| **status >= 400) {
+        let of_kind = all.reasons.entry(ErrorKind::Status).or_default();
+        *of_kind.entry(format!("status {status}")).or_default() += count;
+    }
     all.reasons
 }
 

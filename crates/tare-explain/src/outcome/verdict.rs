@@ -3,10 +3,11 @@
 use super::{confirmation, generator_report, own_count, warnings};
 use crate::accounting::NO_VERDICT;
 use crate::bottlenecks;
+use crate::bottlenecks::signs::concurrency::more_connections_bring_more;
 use crate::bottlenecks::signs::requests::fails;
 use crate::capacity::levels::Accounting;
 use crate::capacity::schedule;
-use tare_model::outcome::{GrossIs, Verdict};
+use tare_model::outcome::{Cause, GrossIs, Verdict};
 
 /// The verdict, and what the gross figure measures.
 pub(crate) fn verdict(accounting: &Accounting) -> (Verdict, GrossIs) {
@@ -44,7 +45,17 @@ fn verdict_on_answers(accounting: &Accounting) -> (Verdict, GrossIs) {
         findings: judgement.findings,
         confirmation: accounting.record.intervention.as_ref().map(confirmation::confirmation),
     };
-    let gross_is = if accounting.http.is_some() { bottleneck.gross_is } else { GrossIs::Capacity };
+    let gross_is = match accounting.http {
+        None => GrossIs::Capacity,
+        // What holds it has no name, and it was seen to hold it.
+        Some(_)
+            if bottleneck.cause == Cause::Unknown
+                && more_connections_bring_more(accounting) == Some(false) =>
+        {
+            GrossIs::Capacity
+        }
+        Some(_) => bottleneck.gross_is,
+    };
     (verdict, gross_is)
 }
 

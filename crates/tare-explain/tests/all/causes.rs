@@ -118,6 +118,13 @@ fn a_run_says_why_its_requests_failed_and_where_its_redirects_led() {
     let cached = with(&[], true, detail);
     assert!(cached.verdict.warnings.iter().all(|warning| warning.id != "only-redirects"));
     assert!(text(&cached, "only-not-modified").starts_with("100 % of the answers are 304"));
+    let status_codes = BTreeMap::from([(200, 5), (404, 100)]);
+    let absent =
+        with(&[(ErrorKind::Status, 100)], true, HttpDetail { status_codes, ..HttpDetail::default() });
+    let requests = absent.answers.requests.as_ref().unwrap();
+    let reasons = &requests.error_reasons["status"];
+    assert_eq!(reasons.keys().collect::<Vec<_>>(), ["status 404"], "a status below 400 is no error");
+    assert_eq!(reasons["status 404"], 100 * trials);
 }
 
 /// A group that is at its bottleneck, with somebody waiting for memory for a share of the time.

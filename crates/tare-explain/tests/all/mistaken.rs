@@ -3,7 +3,7 @@
 use crate::support::*;
 use tare_explain::explain;
 use tare_model::observation::Role;
-use tare_model::outcome::{Cause, Outcome};
+use tare_model::outcome::{Cause, GrossIs, Outcome};
 
 /// A thread of the server that may use both CPUs, asleep for event, lock, disk and timer in these shares.
 fn free(name: &'static str, at: u32, cpu: u32, run: f64, asleep: [f64; 4]) -> Thread {
@@ -97,6 +97,7 @@ fn requests_that_wait_for_each_other_in_a_database_are_not_too_few() {
     let locked = Scene { rate_hz: 180.0, latency: false, ..loaded_by(0.05, backends) };
     let outcome = explain(&asked_at(8, &locked));
     is_not(&outcome, Cause::Unknown, Cause::TooLittleConcurrency);
+    assert_eq!(outcome.figures.gross_is, GrossIs::LowerBound);
     let summary = &outcome.verdict.findings[0].summary;
     assert!(summary.starts_with("A request takes 44.5 ms, of which 723 µs is CPU time"), "{summary}");
     // Short ones are sent one after the other, and each backend waits for the next.
@@ -140,6 +141,10 @@ fn a_server_that_lets_few_requests_on_at_once_has_connections_enough() {
     let held = |asked: Scene, more: Scene| explain(&in_blocks(16, &[[asked, more, reference.clone()]]));
     let outcome = held(level(0.5, 490.0), level(0.6, 590.0));
     is_not(&outcome, Cause::Unknown, Cause::TooLittleConcurrency);
+    assert_eq!(outcome.figures.gross_is, GrossIs::Capacity, "more connections were tried");
+    let slow = Scene { latency: false, ..level(0.05, 490.0) };
+    let summary = held(slow, level(0.06, 590.0)).verdict.findings[0].summary.clone();
+    assert!(summary.contains("; 64 connections brought no more"), "{summary}");
     // Where four times as many bring three times the rate they were too few; two were, where thirty-two times as many bring twice the rate.
     let outcome = held(level(0.02, 490.0), level(0.06, 1_500.0));
     assert_eq!(outcome.verdict.bottleneck, Cause::TooLittleConcurrency);

@@ -6,6 +6,7 @@ use super::text::capital;
 use crate::block::{Block, Text, Tone};
 use crate::format::{count, joined, percent, seconds, with_unit};
 use crate::words;
+use std::collections::BTreeMap;
 use tare_model::observation::Role;
 use tare_model::outcome::{Cause, CommandSummary, Gross, GrossIs, Outcome, RoleAccounting};
 
@@ -169,8 +170,17 @@ fn generator_bound(outcome: &Outcome, name: &str, sut: Option<&RoleAccounting>) 
 fn error_path(outcome: &Outcome) -> String {
     let kinds = outcome.answers.requests.iter().flat_map(|requests| &requests.errors);
     let kinds = kinds.filter(|(_, errors)| **errors > 0);
-    let kinds: Vec<String> =
-        kinds.map(|(kind, errors)| format!("{kind} {}", count(*errors as f64))).collect();
+    let reasons = outcome.answers.requests.as_ref().map(|requests| &requests.error_reasons);
+    // Of one status its number says more.
+    let name = |kind: &str| match reasons.and_then(|reasons| reasons.get(kind)).map(BTreeMap::keys) {
+        Some(mut why) if why.len() == 1 => why.next().filter(|why| why.starts_with(kind)).cloned(),
+        _ => None,
+    };
+    let kinds: Vec<String> = kinds
+        .map(|(kind, errors)| {
+            format!("{} {}", name(kind).unwrap_or_else(|| kind.clone()), count(*errors as f64))
+        })
+        .collect();
     format!("Failures were measured, not the workload: errors by kind: {}", kinds.join(", "))
 }
 

@@ -7,7 +7,7 @@ use crate::block::{Block, Note, Text, Tone};
 use crate::format::{joined, logarithm, percent, with_unit};
 use crate::words;
 use tare_model::Missing;
-use tare_model::outcome::{Finding, Outcome, Tried};
+use tare_model::outcome::{Cause, Finding, Outcome, Tried};
 
 pub(crate) static SECTION: Section =
     Section { title: "Findings", media: &[Medium::Terminal, Medium::Page], build };
@@ -55,6 +55,10 @@ fn full(finding: &Finding, is_bottleneck: bool, scale: &Scale, tried: Option<Str
     lines.push(("more", format!("tare explain {}", words::id(finding.cause))));
     let effect = match finding.effect_ln {
         0.0 => "no part of the tare".into(),
+        // From the first trials to the last: no part of what was lost.
+        ln if finding.cause == Cause::NotSteady => {
+            format!("moved by {} ({} ln)", percent(ln.exp_m1()), logarithm(ln))
+        }
         ln => format!("takes {}{} ({} ln)", percent(scale.share(ln)), scale.whole(), logarithm(ln)),
     };
     let mark = if is_bottleneck { "the bottleneck · " } else { "" };

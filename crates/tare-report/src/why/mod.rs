@@ -11,11 +11,14 @@ use crate::format::{count, joined, logarithm, percent, with_unit};
 use crate::sections::{Part, Source, warnings::note};
 use crate::{Report, words};
 use tare_model::comparison::MARGIN;
-use tare_model::figure::Figure;
+use tare_model::figure::{self, Figure};
 use tare_model::gate::Effect;
 use tare_model::outcome::{Gross, Outcome};
 use tare_model::why::{Change, Part as WhyPart, Run, Why};
 use tare_model::{Reading, Record};
+
+/// Of the whole, a part that is larger is not the answer to what the difference is: another cancels it.
+const CANCELS_SHARE: f64 = 1.5;
 
 /// Why two runs differ, laid out: how much, which part of it is what, and what else was not the same.
 pub fn report(why: &Why) -> Report {
@@ -104,6 +107,11 @@ fn figures_of(why: &Why) -> Vec<Block> {
     let rows = why.figures.iter().map(|effect| Row::Cells(figures::of_effect(effect, MARGIN))).collect();
     let mut blocks = vec![Block::Table(Table { columns: figures::columns(["A", "B"]), rows })];
     blocks.extend(figures::missing(&why.figures));
+    let is_latency = |effect: &Effect| matches!(effect.figure.describe().source, figure::Source::Latency(_));
+    if why.figures.iter().any(is_latency) {
+        let note = "Latencies: the mean of the trials' percentiles. 'tare run' prints those of all requests together.";
+        blocks.push(Block::Line(Text::plain(note)));
+    }
     blocks
 }
 
@@ -173,13 +181,23 @@ fn tone(ln: f64) -> Tone {
     if ln < 0.0 { Tone::Warn } else { Tone::Good }
 }
 
-/// The largest part, and its share of the whole.
+/// The largest part, and its share of the whole; where it is much more than the whole, what cancels it.
 fn mostly<'p>(parts: impl Iterator<Item = &'p WhyPart>, whole_ln: f64) -> String {
-    let largest = parts.max_by(|one, other| one.ln.abs().total_cmp(&other.ln.abs()));
-    let said = |part: &WhyPart| {
-        format!(": {} of it is {} ({})", percent(part.ln / whole_ln), part.id, table::meaning(&part.id))
-    };
-    largest.map(said).unwrap_or_default()
+    let mut parts: Vec<&WhyPart> = parts.collect();
+    parts.sort_by(|one, other| other.ln.abs().total_cmp(&one.ln.abs()));
+    match parts.as_slice() {
+        [] => String::new(),
+        [one, other, ..] if one.ln / whole_ln > CANCELS_SHARE => format!(
+            ", and its largest parts cancel: {} {} ln and {} {} ln",
+            one.id,
+            logarithm(one.ln),
+            other.id,
+            logarithm(other.ln)
+        ),
+        [one, ..] => {
+            format!(": {} of it is {} ({})", percent(one.ln / whole_ln), one.id, table::meaning(&one.id))
+        }
+    }
 }
 
 /// Where the rates are not shown to differ: a part may be.
@@ -204,7 +222,9 @@ fn no_difference<'p>(
             Tone::Warn,
         ),
         None => Text::new(
-            format!("No difference beyond what trials differ by: {measured}; and none in any part of it."),
+            format!(
+                "No difference is shown: {measured}, which trials alone may differ by; nor is one in any part of it."
+            ),
             Tone::Good,
         ),
     }

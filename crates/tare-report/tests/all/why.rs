@@ -161,7 +161,24 @@ fn the_first_sentence_is_the_strongest_that_is_shown() {
     insta::assert_snapshot!("why-slower-beside-reference", text(-0.05, -0.26));
     insta::assert_snapshot!("why-interference-alone", text(-0.3, -0.004));
     let unknown = text(-0.1, -0.004);
-    assert!(unknown.starts_with("No difference beyond what trials differ by: B is"), "{unknown}");
+    assert!(unknown.starts_with("No difference is shown: B is"), "{unknown}");
+}
+
+#[test]
+fn parts_that_cancel_are_no_share_of_the_difference() {
+    let mut differ = throttled();
+    if let (Reading::Measured(rate), Reading::Measured(parts)) = (&mut differ.rate, &mut differ.parts) {
+        (rate.ln, rate.ci95) = (2.1, Some([2.0, 2.2]));
+        for (part, ln) in parts.iter_mut().zip([24.2, -22.1].into_iter().chain(std::iter::repeat(0.0))) {
+            (part.ln, part.ci95) = (ln, Some([ln - 0.1, ln + 0.1]));
+        }
+    }
+    let text = why::report(&differ).terminal(style(200, true));
+    let first = text.lines().next().unwrap();
+    assert!(
+        first.contains("its largest parts cancel: ") && first.contains("24.2") && !first.contains("of it is"),
+        "{first}"
+    );
 }
 
 #[test]
@@ -172,7 +189,7 @@ fn what_is_within_noise_or_not_to_be_had_is_said() {
         parts.iter_mut().for_each(|part| (part.ln, part.ci95) = (-0.0008, Some([-0.01, 0.01])));
     }
     let text = why::report(&same).terminal(style(100, true));
-    assert!(text.starts_with("No difference beyond what trials differ by: B is 0.40 % slower"), "{text}");
+    assert!(text.starts_with("No difference is shown: B is 0.40 % slower"), "{text}");
     let mut none = throttled();
     let missing = Missing::new("nothing was finished in B, and 0 has no logarithm");
     (none.rate, none.parts) = (Reading::Missing(missing.clone()), Reading::Missing(missing));

@@ -75,6 +75,12 @@ fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
                 "write {port} where its port goes, as './server --port {port}': all programs are up at once, the first one twice",
             ));
         }
+        if !url.contains(PORT) && !url.contains("://") {
+            return Err(LabError::usage(
+                format!("'{url}' is neither a path nor a URL"),
+                "write a path (/plaintext), or --command 'A' --command 'B' where programs are to be compared",
+            ));
+        }
         if !url.contains(PORT) {
             return Err(LabError::usage(
                 format!("{url} leads to one port, and every server has its own"),

@@ -55,7 +55,9 @@ pub(crate) fn confirm(drive: &Drive<'_>, sut: &mut Sut, running: &mut Running<'_
     let Some(outcome) = running.explained() else { return Ok(()) };
     let found: Vec<Cause> = outcome.verdict.findings.iter().map(|finding| finding.cause).collect();
     let (cause, instead_of) = to_try(outcome.verdict.bottleneck, &found);
-    running.progress.show(Event::Step(format!("trying whether it is {}", cause.id())));
+    if interventions::of(cause).is_ok() {
+        running.progress.show(Event::Step(format!("trying whether it is {}", cause.id())));
+    }
     let blocks = match blocks(cause, &outcome, drive, sut, running) {
         Ok(blocks) => Ok(blocks),
         Err(Stopped::Cannot(missing)) => Err(missing),

@@ -9,6 +9,7 @@ use crate::blocks::Stint;
 use crate::error::LabError;
 use crate::generate::load_failed;
 use crate::levels::{SETTLE, nanoseconds};
+use crate::progress::Event;
 use crate::running::Running;
 use crate::subjects::sut::Sut;
 use std::sync::atomic::AtomicBool;
@@ -49,6 +50,11 @@ pub(super) fn interleaved(
     }
     let turns_ns = nanoseconds(turn) * ROUNDS_MIN * levels.len() as u64;
     let trial_ns = longest.trial_ns.max(turns_ns);
+    if trial == 0 && trial_ns > longest.trial_ns && drive.request.trials.stopping.is_none() {
+        // Requests take long, which nobody knew when it was said how long all takes.
+        let more_s = (trial_ns - longest.trial_ns) as f64 / 1e9 * f64::from(longest.trials);
+        running.progress.show(Event::Expected { total_s: drive.expected_s() + more_s });
+    }
     let observers = observe(drive.watch_interleaved(sut, reference, &arms))?;
     observers.begin();
     arms.iter_mut().for_each(|arm| _ = arm.generator.cut());

@@ -13,6 +13,9 @@ use tare_model::plan::Purpose;
 use tare_model::trial::HttpSample;
 use tare_observe::{LoadWatch, Observers};
 
+/// Load on new connections until each has been answered once, at most.
+const SETTLE_SLOW_MAX: Duration = Duration::from_secs(1);
+
 /// A generator at work, and who watches.
 pub(super) struct Open {
     pub generator: Generator,
@@ -39,6 +42,13 @@ impl Open {
         if !(first && is_cold) {
             let rate = |seconds| Some(live_rate(&generator, seconds, &mut answered));
             running.wait(SETTLE_NEW, "warm-up", rate)?;
+            // The first answers of a slow server found no queue before them.
+            let is_ramp = || generator.live().answers < u64::from(stand.level.connections);
+            let mut waited = SETTLE_NEW;
+            while is_ramp() && waited < SETTLE_SLOW_MAX {
+                running.wait(SETTLE_NEW, "warm-up", |_| None)?;
+                waited += SETTLE_NEW;
+            }
         }
         // The first trial has none before it whose samples are near.
         if first && !is_cold {

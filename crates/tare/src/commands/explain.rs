@@ -7,6 +7,7 @@ use anyhow::anyhow;
 use std::process::ExitCode;
 use tare_explain::bottlenecks;
 use tare_model::cause_page::CausePage;
+use tare_model::outcome::TareCause;
 use tare_report::{Style, cause_page};
 
 /// Less alike than this, a word is another word and no slip.
@@ -32,10 +33,16 @@ pub fn explain(args: &ExplainArgs, style: Style) -> Ended {
 
 fn unknown(id: &str, pages: &[CausePage]) -> Failure {
     let hint = match meant(id, pages).as_slice() {
+        [] if is_part(id) => "it is a part of the tare: see 'tare help result'".to_owned(),
         [] => "'tare explain' lists them".to_owned(),
         ids => format!("did you mean '{}'?", ids.join("' or '")),
     };
     Failure::usage(anyhow!("there is no cause '{id}' (hint: {hint})"))
+}
+
+/// Whether this is the name of a row of the weight.
+fn is_part(id: &str) -> bool {
+    serde_json::from_value::<TareCause>(id.into()).is_ok()
 }
 
 /// The causes that have the word in them; where none has, the one that is most like it.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use tare_model::figure::{Figure, Source};
 use tare_model::gate::{FigureValue, Run, SCHEMA};
 use tare_model::machine::MachineFacts;
-use tare_model::outcome::{AgainstReference, GrossIs, NetOrMissing, Outcome};
+use tare_model::outcome::{AgainstReference, Cause, GrossIs, NetOrMissing, Outcome};
 use tare_model::plan::{Generator, HttpWorkload, Level, Purpose, Sut, Transport};
 use tare_model::trial::HttpSample;
 use tare_model::{Missing, Reading, Record};
@@ -80,10 +80,16 @@ fn throughput(accounting: &Accounting, outcome: &Outcome) -> Result<FigureValue,
     match outcome.figures.gross_is {
         GrossIs::Capacity => {}
         GrossIs::LowerBound => {
-            return Err(Missing::with_remedy(
-                "the generator gave out first, so that the server's rate is at least this",
-                "go by net, or give the generator more CPUs (--load-cpus)",
-            ));
+            let (why, remedy) = match outcome.verdict.bottleneck {
+                Cause::LoadGeneratorBound => (
+                    "the generator gave out first".to_owned(),
+                    "go by net, or give the generator more CPUs (--load-cpus)",
+                ),
+                Cause::Unknown => ("the bottleneck has no name".to_owned(), "go by net or by latencies"),
+                cause => (format!("the bottleneck is {}", cause.id()), "go by net or by latencies"),
+            };
+            let why = format!("{why}, so that the server's rate is at least this");
+            return Err(Missing::with_remedy(why, remedy));
         }
         GrossIs::Offered => {
             return Err(Missing::with_remedy(
