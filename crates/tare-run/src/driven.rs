@@ -20,7 +20,9 @@ pub(crate) fn keep(driven: Driven, running: &mut Running<'_>) -> Result<(), LabE
             if let Some(detail) = sample.detail.as_mut().filter(|_| running.is_asked(level)) {
                 detail.warm_up = running.warm_up.take();
             }
-            sample.requests.value().map(|count| *count as f64 * 1e9 / sample.elapsed_ns.max(1) as f64)
+            // Of its own turns, as while it ran.
+            let own_s = sample.elapsed_ns.max(1) as f64 / 1e9 / f64::from(running.arms(level));
+            sample.requests.value().map(|count| *count as f64 / own_s)
         }
         Measure::Command(run) => Some(run.wall_ns as f64 / 1e9),
     };

@@ -175,6 +175,11 @@ impl<'a> Running<'a> {
         self.written.as_ref().is_some_and(|written| written.is_asked(level))
     }
 
+    /// How many levels share the time of this one's trials.
+    pub fn arms(&self, level: u32) -> u32 {
+        self.written.as_ref().map_or(1, |written| written.arms(level))
+    }
+
     /// Puts into the journal that a command is about to be started, once or more often.
     pub fn will_start(&self, command: &str) -> Result<(), LabError> {
         self.journal.will_start(command).map_err(|error| LabError::State(error.to_string()))

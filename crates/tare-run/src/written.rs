@@ -46,6 +46,12 @@ impl Written {
         http.levels.get(level as usize).is_some_and(|level| level.purpose == Purpose::Asked)
     }
 
+    /// How many levels share the time of this one's trials; 1 where it has them to itself.
+    pub(crate) fn arms(&self, level: u32) -> u32 {
+        let Workload::Http(http) = &self.record.plan.workload else { return 1 };
+        http.levels.get(level as usize).map_or(1, |level| level.arms.max(1))
+    }
+
     pub(crate) fn trial(&mut self, trial: Trial) -> Result<(), StoreError> {
         self.writer.append(&trial)?;
         self.record.trials.push(trial);

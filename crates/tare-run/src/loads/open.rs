@@ -34,6 +34,7 @@ impl Open {
             Purpose::Asked => request.traffic.pacing.clone(),
             Purpose::Saturating | Purpose::Reference => Pacing::Closed,
         };
+        let is_closed = matches!(pacing, Pacing::Closed);
         let generator = start(&stand.spec(pacing, sut), sut, running.interrupt)?;
         let observers = observe(stand.watch(sut, LoadWatch::Threads(generator.thread_ids())))?;
         let mut answered = 0;
@@ -43,7 +44,7 @@ impl Open {
             let rate = |seconds| Some(live_rate(&generator, seconds, &mut answered));
             running.wait(SETTLE_NEW, "warm-up", rate)?;
             // The first answers of a slow server found no queue before them.
-            let is_ramp = || generator.live().answers < u64::from(stand.level.connections);
+            let is_ramp = || is_closed && generator.live().answers < u64::from(stand.level.connections);
             let mut waited = SETTLE_NEW;
             while is_ramp() && waited < SETTLE_SLOW_MAX {
                 running.wait(SETTLE_NEW, "warm-up", |_| None)?;
