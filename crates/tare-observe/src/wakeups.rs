@@ -91,10 +91,11 @@ impl Observer for Wakeups {
 
     fn sample(&mut self, scene: &Scene, tick: u64) {
         if self.waking.is_ok() && tick.is_multiple_of(scene.every(RESCAN_HZ)) {
-            // Whom one of many threads started is counted from the next window on: asking each of them takes too long.
-            let threads = |pid: &u32| procs::thread_count(&scene.root, *pid).unwrap_or(0);
-            let small = self.pids.iter().filter(|pid| threads(pid) <= LISTED_MAX);
-            let children = small.flat_map(|pid| procs::children(&scene.root, *pid));
+            // Of many threads only the first is asked whom it started: asking each of them takes too long.
+            let children = self.pids.iter().flat_map(|pid| match procs::thread_count(&scene.root, *pid) {
+                Some(count) if count > LISTED_MAX => procs::children_of(&scene.root, *pid, &[*pid]),
+                _ => procs::children(&scene.root, *pid),
+            });
             // Those of the watch, too: a program may be started after its window was opened.
             let found: Vec<u32> = children.chain(scene.watch.sut_pids.iter().copied()).collect();
             self.pids.extend(found);

@@ -13,8 +13,9 @@ use tare_model::outcome::{Cause, GrossIs, TareCause};
 
 /// Fewer sleeps of the generator for each request do not show in the server's cost.
 const PEER_SLEEPS_MIN: f64 = 0.3;
-/// A cost part below this is noise between trials.
+/// A cost part below this is not worth a word, nor one of which its interval says that it may be below this.
 const NOTICE_LN: f64 = 0.05;
+const KNOWN_LN: f64 = 0.03;
 
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::CrossCpuWakeups,
@@ -57,7 +58,7 @@ fn may_take(accounting: &Accounting, effect_ln: f64) -> bool {
 fn is_shown(accounting: &Accounting) -> bool {
     let parts = accounting.net_estimate.iter().flat_map(|net| &net.parts);
     let mut intervals = parts.filter(|(cause, ..)| *cause == TareCause::Cost).map(|(.., interval)| interval);
-    intervals.any(|interval| interval.as_ref().is_some_and(|interval| interval.lo >= NOTICE_LN))
+    intervals.any(|interval| interval.as_ref().is_some_and(|interval| interval.lo >= KNOWN_LN))
 }
 
 fn describe(accounting: &Accounting) -> Draft {
@@ -70,8 +71,8 @@ fn describe(accounting: &Accounting) -> Draft {
             "with half as many generator threads the server's CPU time of a request falls",
         ),
         _ => (
-            "have the generator not sleep (--busy-poll), unless your clients sleep as well: then this cost is a real one",
-            "with --busy-poll the server's CPU time of a request falls",
+            "have the generator not sleep (tare's own: --busy-poll), unless your clients sleep as well: then this cost is a real one",
+            "with a generator that does not sleep the server's CPU time of a request falls",
         ),
     };
     let mut evidence = Vec::new();

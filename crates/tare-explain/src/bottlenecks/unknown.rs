@@ -2,10 +2,10 @@
 
 use crate::accounting::Asleep;
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
-use crate::bottlenecks::draft::{Draft, duration, number, number_if};
+use crate::bottlenecks::draft::{Draft, duration, number, number_if, percent};
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::bounds::{LOSS_SHARE_MIN, NOTICE_SHARE};
-use crate::bottlenecks::signs::concurrency::{held, more_connections_bring_more};
+use crate::bottlenecks::signs::concurrency::{held, little_more, more_connections_bring_more};
 use crate::bottlenecks::signs::locks::{monitors, parks, parks_threads};
 use crate::bottlenecks::signs::sides::waits_itself;
 use crate::bottlenecks::signs::workers::Pool;
@@ -99,8 +99,10 @@ fn why(accounting: &Accounting) -> String {
     } else if program_wait(accounting, Asleep::Timer) >= LOSS_SHARE_MIN {
         "The program lets time pass (nanosleep and the like) while it could work, and neither side is full"
     } else if let Some((latency_s, cpu_s)) = held(accounting) {
-        let connections = match (more_connections_bring_more(accounting), accounting.saturating_level) {
-            (Some(false), Some(level)) => format!("; {} connections brought no more", level.connections),
+        let connections = match (little_more(accounting), accounting.saturating_level) {
+            (Some(share), Some(level)) => {
+                format!("; {} connections brought {} more at most", level.connections, percent(share))
+            }
             _ => ", or for more connections".to_owned(),
         };
         return format!(
@@ -121,7 +123,7 @@ static PAGE: Page = Page {
         "tare names a cause only on evidence that no healthy program shows as well. Here either something \
          could not be seen (no right to read, a runtime that parks its threads, a server on another host), \
          or the time accounting does not close to 5 %, or nobody was full.",
-        "Gross of a server is a lower bound then, unless a level with more connections was no faster.",
+        "Gross of a server is a lower bound then, unless a level with more connections was hardly faster.",
     ],
     evidence: &[
         "Busy share of the entitlement, and every loss of 3 % or more.",

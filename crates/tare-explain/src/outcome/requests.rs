@@ -46,9 +46,14 @@ pub(crate) fn error_reasons(accounting: &Accounting) -> Reasons {
     let mut all = Said::default();
     let details = || accounting.samples().filter_map(|sample| sample.detail.as_ref());
     details().for_each(|of| all.add(of.said.clone()));
+    let mut failed: BTreeMap<String, u64> = BTreeMap::new();
     for (status, count) in details().flat_map(|of| &of.status_codes).filter(|(status, _)| **status >= 400) {
-        let of_kind = all.reasons.entry(ErrorKind::Status).or_default();
-        *of_kind.entry(format!("status {status}")).or_default() += count;
+        *failed.entry(format!("status {status}")).or_default() += count;
+    }
+    // Some of them may have been expected, or are failures of another kind.
+    let errors = accounting.asked.pool.answered.errors.get(&ErrorKind::Status).copied().unwrap_or(0.0);
+    if errors > 0.0 && failed.values().sum::<u64>() == errors as u64 {
+        all.reasons.insert(ErrorKind::Status, failed);
     }
     all.reasons
 }

@@ -3,7 +3,7 @@
 use super::{confirmation, generator_report, own_count, warnings};
 use crate::accounting::NO_VERDICT;
 use crate::bottlenecks;
-use crate::bottlenecks::signs::concurrency::more_connections_bring_more;
+use crate::bottlenecks::signs::concurrency::little_more;
 use crate::bottlenecks::signs::requests::fails;
 use crate::capacity::levels::Accounting;
 use crate::capacity::schedule;
@@ -47,11 +47,8 @@ fn verdict_on_answers(accounting: &Accounting) -> (Verdict, GrossIs) {
     };
     let gross_is = match accounting.http {
         None => GrossIs::Capacity,
-        // What holds it has no name, and it was seen to hold it.
-        Some(_)
-            if bottleneck.cause == Cause::Unknown
-                && more_connections_bring_more(accounting) == Some(false) =>
-        {
+        // What holds it has no name, and more connections hardly helped.
+        Some(_) if bottleneck.cause == Cause::Unknown && little_more(accounting).is_some() => {
             GrossIs::Capacity
         }
         Some(_) => bottleneck.gross_is,

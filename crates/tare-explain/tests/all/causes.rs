@@ -125,6 +125,10 @@ fn a_run_says_why_its_requests_failed_and_where_its_redirects_led() {
     let reasons = &requests.error_reasons["status"];
     assert_eq!(reasons.keys().collect::<Vec<_>>(), ["status 404"], "a status below 400 is no error");
     assert_eq!(reasons["status 404"], 100 * trials);
+    let status_codes = BTreeMap::from([(404, 100)]);
+    let expected = with(&[], true, HttpDetail { status_codes, ..HttpDetail::default() });
+    let reasons = &expected.answers.requests.as_ref().unwrap().error_reasons;
+    assert!(reasons.is_empty(), "a status that was expected is no error: {reasons:?}");
 }
 
 /// A group that is at its bottleneck, with somebody waiting for memory for a share of the time.

@@ -35,7 +35,7 @@ const SERIES_MAX: usize = 64;
 /// Readings and looks a second between the edges, at most: with more threads each is read less often.
 const READINGS_HZ_MAX: f64 = 2000.0;
 const STATES_HZ_MAX: f64 = 4000.0;
-/// How often one that has slept since the window began is looked at.
+/// How often one that has slept since the window began is looked at, where not all are looked at more seldom.
 const ASLEEP_HZ: f64 = 5.0;
 /// How often run and wait are read.
 const RUN_HZ: f64 = 20.0;
@@ -98,7 +98,8 @@ impl Observer for Tasks {
         let now_ns = monotonic_ns();
         let stride = self.readings_stride();
         let is_due = |hz: f64| tick.is_multiple_of(scene.every(hz) * stride);
-        let (all, asleep) = (is_due(RUN_HZ), is_due(ASLEEP_HZ));
+        let all = is_due(RUN_HZ);
+        let asleep = if stride > 1 { all } else { is_due(ASLEEP_HZ) };
         let is_now = tick.is_multiple_of(states_stride(scene, self.restless(now_ns)));
         let Tasks { watched, unseen, .. } = self;
         for watched in watched.iter_mut().filter(|watched| watched.role == Role::Sut && !watched.gone) {

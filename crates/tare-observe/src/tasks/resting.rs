@@ -214,6 +214,8 @@ impl Rest {
         let ended = self.look(|thread| pids.contains(&thread.pid));
         let took_ns = monotonic_ns().saturating_sub(begun_ns);
         self.next_search_ns = begun_ns.saturating_add(took_ns.saturating_mul(SEARCH_SHARE));
+        // Whoever is watched from now on is in the runs of the watched with all that it ever ran.
+        pids.iter().for_each(|pid| _ = self.unclaimed_ns.get_mut(pid).map(|known_ns| *known_ns = 0));
         (self.take(Resting::is_busy), ended)
     }
 
@@ -307,6 +309,22 @@ mod tests {
         rest.begin(|pid, _| (pid == 20).then_some(Role::Sut));
         assert_eq!(tids(rest.threads()), [20]);
         assert!(rest.is_of(20) && !rest.is_of(10));
+    }
+
+    #[test]
+    fn after_a_search_runs_are_held_against_those_that_are_watched_then() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_, mut rest) = rest(dir.path(), &[(10, 11)]);
+        rest.begin(|_, _| Some(Role::Sut));
+        let unclaimed = |rest: &mut Rest, run_ms: u64, watched_ms: u64| {
+            !rest.unclaimed(&[(10, run_ms * MS)], &BTreeMap::from([(10, (watched_ms * MS, 1))])).is_empty()
+        };
+        assert!(!unclaimed(&mut rest, 5000, 0));
+        assert!(unclaimed(&mut rest, 5010, 0));
+        rest.woken(&BTreeSet::from([10]));
+        // One that ran for five seconds in its life is watched from now on.
+        assert!(!unclaimed(&mut rest, 5010, 5000));
+        assert!(unclaimed(&mut rest, 5030, 5005), "the next one is found as soon");
     }
 
     #[test]

@@ -124,10 +124,13 @@ impl Tasks {
         for (pid, role) in pids {
             self.discover(scene, pid, role);
             if pid != scene.own_pid {
-                // A thread that rests has started nothing, nor has one that slept all the time.
-                let has_run = |watched: &Watched| !watched.gone && !watched.state_samples.has_only_slept();
-                let tids = self.watched.iter().filter(|watched| watched.pid == pid && has_run(watched));
-                let tids: Vec<u32> = tids.map(|watched| watched.tid).collect();
+                // A thread that rests has started nothing, nor has one that slept since the window began.
+                let has_slept = |at: usize, watched: &Watched| {
+                    at < self.at_begin && !watched.was_resting && watched.state_samples.has_only_slept()
+                };
+                let of_process = self.watched.iter().enumerate().filter(|(_, watched)| watched.pid == pid);
+                let awake = of_process.filter(|(at, watched)| !watched.gone && !has_slept(*at, watched));
+                let tids: Vec<u32> = awake.map(|(_, watched)| watched.tid).collect();
                 for child in procs::children_of(&scene.root, pid, &tids) {
                     self.discover(scene, child, role);
                 }
@@ -162,7 +165,16 @@ impl Tasks {
                     self.read_one(self.watched.len() - 1, &ALL);
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => self.unopened = Some(refused(&format!("thread {tid}"), &error)),
+                Err(error) => {
+                    // One file may be had where five may not.
+                    match Resting::open(scene, pid, tid, role_of_thread(scene, tid, role)) {
+                        Ok(thread) if may_rest && !self.rest.is_full() => {
+                            self.known.insert(tid);
+                            self.rest.add(thread);
+                        }
+                        _ => self.unopened = Some(refused(&format!("thread {tid}"), &error)),
+                    }
+                }
             }
         }
     }

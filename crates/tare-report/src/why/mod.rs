@@ -185,19 +185,22 @@ fn tone(ln: f64) -> Tone {
 fn mostly<'p>(parts: impl Iterator<Item = &'p WhyPart>, whole_ln: f64) -> String {
     let mut parts: Vec<&WhyPart> = parts.collect();
     parts.sort_by(|one, other| other.ln.abs().total_cmp(&one.ln.abs()));
-    match parts.as_slice() {
-        [] => String::new(),
-        [one, other, ..] if one.ln / whole_ln > CANCELS_SHARE => format!(
+    let Some(largest) = parts.first() else { return String::new() };
+    let share = largest.ln / whole_ln;
+    if (0.0..=CANCELS_SHARE).contains(&share) {
+        return format!(": {} of it is {} ({})", percent(share), largest.id, table::meaning(&largest.id));
+    }
+    // A share of less than nothing, or of far more than all, says nothing.
+    let said = |other: &&WhyPart| {
+        format!(
             ", and its largest parts cancel: {} {} ln and {} {} ln",
-            one.id,
-            logarithm(one.ln),
+            largest.id,
+            logarithm(largest.ln),
             other.id,
             logarithm(other.ln)
-        ),
-        [one, ..] => {
-            format!(": {} of it is {} ({})", percent(one.ln / whole_ln), one.id, table::meaning(&one.id))
-        }
-    }
+        )
+    };
+    parts.iter().find(|part| part.ln * largest.ln < 0.0).map(said).unwrap_or_default()
 }
 
 /// Where the rates are not shown to differ: a part may be.

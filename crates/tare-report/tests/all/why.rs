@@ -166,19 +166,22 @@ fn the_first_sentence_is_the_strongest_that_is_shown() {
 
 #[test]
 fn parts_that_cancel_are_no_share_of_the_difference() {
-    let mut differ = throttled();
-    if let (Reading::Measured(rate), Reading::Measured(parts)) = (&mut differ.rate, &mut differ.parts) {
-        (rate.ln, rate.ci95) = (2.1, Some([2.0, 2.2]));
-        for (part, ln) in parts.iter_mut().zip([24.2, -22.1].into_iter().chain(std::iter::repeat(0.0))) {
-            (part.ln, part.ci95) = (ln, Some([ln - 0.1, ln + 0.1]));
+    let first = |whole_ln: f64, of_parts: [f64; 3]| {
+        let mut differ = throttled();
+        if let (Reading::Measured(rate), Reading::Measured(parts)) = (&mut differ.rate, &mut differ.parts) {
+            (rate.ln, rate.ci95) = (whole_ln, Some([whole_ln - 0.1, whole_ln + 0.1]));
+            for (part, ln) in parts.iter_mut().zip(of_parts.into_iter().chain(std::iter::repeat(0.0))) {
+                (part.ln, part.ci95) = (ln, Some([ln - 0.1, ln + 0.1]));
+            }
         }
+        let text = why::report(&differ).terminal(style(200, true));
+        text.lines().next().unwrap().to_owned()
+    };
+    for (whole_ln, of_parts) in [(2.1, [24.2, -22.1, 0.0]), (2.0, [-10.0, 6.0, 6.0])] {
+        let text = first(whole_ln, of_parts);
+        assert!(text.contains("its largest parts cancel: ") && !text.contains("of it is"), "{text}");
     }
-    let text = why::report(&differ).terminal(style(200, true));
-    let first = text.lines().next().unwrap();
-    assert!(
-        first.contains("its largest parts cancel: ") && first.contains("24.2") && !first.contains("of it is"),
-        "{first}"
-    );
+    assert!(first(-1.0, [-0.7, -0.3, 0.0]).contains("70 % of it is"), "{}", first(-1.0, [-0.7, -0.3, 0.0]));
 }
 
 #[test]

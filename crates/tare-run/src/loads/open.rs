@@ -13,7 +13,7 @@ use tare_model::plan::Purpose;
 use tare_model::trial::HttpSample;
 use tare_observe::{LoadWatch, Observers};
 
-/// Load on new connections until each has been answered once, at most.
+/// Load on new connections until as many answers came as there are connections, at most.
 const SETTLE_SLOW_MAX: Duration = Duration::from_secs(1);
 
 /// A generator at work, and who watches.
@@ -44,7 +44,10 @@ impl Open {
             let rate = |seconds| Some(live_rate(&generator, seconds, &mut answered));
             running.wait(SETTLE_NEW, "warm-up", rate)?;
             // The first answers of a slow server found no queue before them.
-            let is_ramp = || is_closed && generator.live().answers < u64::from(stand.level.connections);
+            let is_ramp = || {
+                let live = generator.live();
+                is_closed && live.errors == 0 && live.answers < u64::from(stand.level.connections)
+            };
             let mut waited = SETTLE_NEW;
             while is_ramp() && waited < SETTLE_SLOW_MAX {
                 running.wait(SETTLE_NEW, "warm-up", |_| None)?;

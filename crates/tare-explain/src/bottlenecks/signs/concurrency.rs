@@ -24,6 +24,8 @@ const LONG_S: f64 = 1e-3;
 const LONG_TIMES: f64 = 10.0;
 /// Of the CPU entitlement, lost to threads that were parked.
 const PARKED_MIN: f64 = 0.3;
+/// Times the rate that more connections may bring where it is as good as the same.
+const LITTLE_MORE: f64 = 1.25;
 /// With more requests at once one may wait for another, in a lock of the server that is no lock of its threads.
 const ALONE_MAX: f64 = 1.0;
 
@@ -32,6 +34,12 @@ pub(crate) fn more_connections_bring_more(accounting: &Accounting) -> Option<boo
     let more = More::of(accounting)?;
     let in_proportion = more.in_flight.powf(MORE_ELASTICITY).clamp(MORE_RATE, MORE_RATE_MAX);
     Some(more.rate >= if more.fills_a_side { MORE_RATE } else { in_proportion })
+}
+
+/// By which share more connections raise the rate at most, where that is little and the generator has time to spare.
+pub(crate) fn little_more(accounting: &Accounting) -> Option<f64> {
+    let more = More::of(accounting)?;
+    (more.rate_max <= LITTLE_MORE && !more.fills_generator).then_some(more.rate_max.max(1.0) - 1.0)
 }
 
 /// Whether what the server runs is not for requests: far more of them cost it far less each, and so few are in flight that it could
@@ -53,8 +61,11 @@ pub(crate) struct More {
     pub rate: f64,
     /// Its answers per second, at least.
     pub rate_hz: f64,
-    /// Whether the server or the generator has nothing to spare there.
+    /// How many times the rate, at most.
+    rate_max: f64,
+    /// Whether the server or the generator has nothing to spare there; the generator alone.
     fills_a_side: bool,
+    fills_generator: bool,
 }
 
 impl More {
@@ -70,8 +81,14 @@ impl More {
             let request_s = accounting.asked.pool.per_request(load.run_s).unwrap_or(0.0);
             request_s * rate_hz >= GENERATOR_FULL * load.serving().min(load.cpus())
         });
-        let fills_a_side = server || generator;
-        Some(More { in_flight: more / asked, rate: rate_hz / asked_hz, rate_hz, fills_a_side })
+        Some(More {
+            in_flight: more / asked,
+            rate: rate_hz / asked_hz,
+            rate_hz,
+            rate_max: level.rate_interleaved_hz()? / asked_hz,
+            fills_a_side: server || generator,
+            fills_generator: generator,
+        })
     }
 
     /// ∂ln rate / ∂ln requests in flight.
