@@ -191,16 +191,12 @@ fn mostly<'p>(parts: impl Iterator<Item = &'p WhyPart>, whole_ln: f64) -> String
         return format!(": {} of it is {} ({})", percent(share), largest.id, table::meaning(&largest.id));
     }
     // A share of less than nothing, or of far more than all, says nothing.
-    let said = |other: &&WhyPart| {
-        format!(
-            ", and its largest parts cancel: {} {} ln and {} {} ln",
-            largest.id,
-            logarithm(largest.ln),
-            other.id,
-            logarithm(other.ln)
-        )
-    };
-    parts.iter().find(|part| part.ln * largest.ln < 0.0).map(said).unwrap_or_default()
+    let named =
+        |part: &WhyPart| format!("{} ({}) {} ln", part.id, table::meaning(&part.id), logarithm(part.ln));
+    let said =
+        |other: &&WhyPart| format!(", and its largest parts cancel: {} and {}", named(largest), named(other));
+    let cancelled = parts.iter().find(|part| part.ln * largest.ln < 0.0).map(said);
+    cancelled.unwrap_or_else(|| format!(", and its largest part is {}", named(largest)))
 }
 
 /// Where the rates are not shown to differ: a part may be.
