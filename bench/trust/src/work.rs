@@ -50,7 +50,7 @@ impl Worker {
         }
     }
 
-    /// Work that is about a hundredth of what a request costs, the rest of the server with it; how much it is in truth is measured.
+    /// Work that costs about a hundredth of a whole request. What it costs in truth is measured.
     fn step(self) -> u32 {
         match self {
             Worker::C => 6 * ROUNDS,

@@ -14,7 +14,7 @@ use tare_model::metrics::jvm;
 use tare_model::observation::Sample;
 use tare_sys::time::monotonic_ns;
 
-/// Processes that are looked at: a server with more is none of threads.
+/// Processes that are looked at. A server of many threads has fewer.
 const PROCESSES_MAX: usize = 64;
 /// Virtual machines of them.
 const MACHINES_MAX: usize = 16;

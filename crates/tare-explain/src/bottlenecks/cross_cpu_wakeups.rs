@@ -13,7 +13,7 @@ use tare_model::outcome::{Cause, GrossIs, TareCause};
 
 /// Fewer sleeps of the generator for each request do not show in the server's cost.
 const PEER_SLEEPS_MIN: f64 = 0.3;
-/// A cost part below this is not worth a word, nor one of which its interval says that it may be below this.
+/// A cost part is a finding from the first of these on, if its interval begins above the second.
 const NOTICE_LN: f64 = 0.05;
 const KNOWN_LN: f64 = 0.03;
 
@@ -54,7 +54,7 @@ fn may_take(accounting: &Accounting, effect_ln: f64) -> bool {
     1.0 - (-effect_ln).exp() <= WAKEUP_TIMES_MAX * share
 }
 
-/// Whether the trials show that a request cost so much more that it is worth a word: what is noise between them is nobody's wake-ups.
+/// Whether the whole interval is above [`KNOWN_LN`]: noise between the trials is nobody's wake-ups.
 fn is_shown(accounting: &Accounting) -> bool {
     let parts = accounting.net_estimate.iter().flat_map(|net| &net.parts);
     let mut intervals = parts.filter(|(cause, ..)| *cause == TareCause::Cost).map(|(.., interval)| interval);

@@ -23,8 +23,8 @@ pub(super) const IDLE_TASK: u32 = 3;
 pub(super) const COUNTERS: u32 = 16;
 
 /// The kernel prints every armed timer into that file, and walks to each from the first one: with thousands of sleeping threads a reading
-/// takes a tenth of a second. One that takes longer than this twice in a row is not read again, nor one that takes longer than no lost
-/// CPU explains.
+/// takes a tenth of a second. One that takes longer than the first of these twice in a row is not read again, nor one that takes longer
+/// than the second once: losing the CPU hardly takes so long.
 const TIMERS_NS_MAX: u64 = 2_000_000;
 const TIMERS_ONCE_NS_MAX: u64 = 50_000_000;
 

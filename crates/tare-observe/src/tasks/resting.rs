@@ -24,8 +24,8 @@ const RESTING_MAX: usize = 65_536;
 const FILES_SHARE: u64 = 2;
 /// Run of a process beyond that of its watched threads that makes it worth to look for who it was.
 const UNCLAIMED_NS: u64 = 1_000_000;
-/// `schedstat` of a thread that runs is as of the last tick, which is up to so long ago with 250 ticks a second; the run of a process is as
-/// of now.
+/// The kernel brings `schedstat` of a running thread up to date at each tick, which is so long with 250 ticks a second. The run of a process
+/// is always up to date.
 const STALE_NS: u64 = 4_000_000;
 /// A thread that ran for less than this is not watched yet: what it ran is known where the window ends.
 const WOKEN_NS: u64 = 500_000;
