@@ -94,6 +94,9 @@ pub struct Launch {
     pub begin_s: f64,
     /// Seconds that it took, from starting the servers until they were gone.
     pub took_s: f64,
+    /// Length of its turns, nanoseconds; 0 for commands, and in older results.
+    #[serde(default)]
+    pub turn_ns: u64,
     /// What each arm did: the first program, the first program once more (the A/A control), then the others.
     pub arms: Vec<Arm>,
     /// What the host and the control groups took meanwhile.

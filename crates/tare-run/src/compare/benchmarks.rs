@@ -263,6 +263,7 @@ mod tests {
             benchmarks: printed(launch, at),
         };
         let launch = |at: usize| Launch {
+            turn_ns: 0,
             begin_s: at as f64,
             took_s: 1.0,
             arms: (0..3).map(|arm_at| arm(at, arm_at)).collect(),

@@ -214,7 +214,7 @@ impl Bench<'_> {
         let interference = watch_of_host.until_now();
         let took_s = since.elapsed().as_secs_f64() - begin_s;
         let arms = runs.into_iter().map(Runs::arm).collect();
-        Ok(Launch { begin_s, took_s, arms, interference, disturbed: Vec::new(), warm_up: None })
+        Ok(Launch { begin_s, took_s, turn_ns: 0, arms, interference, disturbed: Vec::new(), warm_up: None })
     }
 
     /// Those that are chosen; what is to be known of them is said once.

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use tare_load::{Generator, Interleaving, LoadSpec, Pacing, Slices, Target, Workers};
 use tare_machine::placement::Placement;
 use tare_machine::probes::speed::LOOK_NS;
-use tare_model::comparison::{Arm, Interference, Launch};
+use tare_model::comparison::{Arm, Figure, Interference, Launch};
 use tare_model::topology::Topology;
 use tare_stats::SplitMix64;
 use tare_sys::time::monotonic_ns;
@@ -133,6 +133,12 @@ impl<'a> Stage<'a> {
         stop(generators)?;
         let compiles = loaded.warmth.compiles();
         self.alone(&mut arms, compiles, &mut servers, since, phase, running)?;
+        let turn_ns = turns.turn_ns;
+        for arm in &arms {
+            if let Some((alone_s, cost_s)) = arm.alone_s.zip(arm.figures.get(&Figure::CpuPerRequest)) {
+                self.pace.learn_cost(cost_s / alone_s);
+            }
+        }
         let warm_up =
             self.request.warmup.map(|_| loaded.warmth.kept(loaded.length.as_secs_f64(), &windows_s));
         arms.iter_mut().zip(windows_s).for_each(|(arm, windows_s)| arm.windows_s = windows_s);
@@ -144,7 +150,7 @@ impl<'a> Stage<'a> {
         let took_s = since.elapsed().as_secs_f64() - begin_s;
         let left_s = self.request.budget.as_secs_f64() - begin_s - took_s;
         self.length.learn(halves, took_s, left_s);
-        Ok(Launch { begin_s, took_s, arms, interference, disturbed: Vec::new(), warm_up })
+        Ok(Launch { begin_s, took_s, turn_ns, arms, interference, disturbed: Vec::new(), warm_up })
     }
 
     /// Starts all servers, in an order drawn at random, and waits until they answer.

@@ -15,6 +15,13 @@ const REST_MAX: f64 = 1.0 / 4.0;
 /// For what is in flight there is so many times what a request takes: all connections wait for theirs at once.
 const REST_OVER_LATENCY: f64 = 1.25;
 
+/// Length of a turn where requests cost more interleaved than alone: Go's runtime watches its threads for some milliseconds after each
+/// rest, which cost 3 ms of CPU time in each turn (`docs/measured/comparisons.md`).
+const TURN_LONGER: Duration = Duration::from_millis(100);
+/// From so much more on, on the log, as the median of so many measurements.
+const MORE_LN: f64 = 0.08;
+const MORE_OF: usize = 2;
+
 /// Periods of a quota in a turn of a server that has one of its own. In shorter turns it would never run out: a server is loaded for a part of the
 /// time only, and has the quota of all of it.
 const PERIODS: u32 = 3;
@@ -47,6 +54,10 @@ pub(super) struct Pace {
     latencies: Vec<Duration>,
     /// Of a quota that not all servers have.
     period: Option<Duration>,
+    /// What a request costs interleaved over what it costs alone, on the log, where turns have their first length.
+    more_ln: Vec<f64>,
+    /// Whether that is so much that turns have to be longer.
+    is_longer: bool,
 }
 
 impl Pace {
@@ -56,10 +67,17 @@ impl Pace {
         latencies.sort_unstable();
         let middle = latencies.get(latencies.len().saturating_sub(1) / 2);
         let turn = Turn::of(middle.copied().unwrap_or_default());
-        match self.period {
-            Some(period) => Turn::with(turn.rest, turn.length.max(period.saturating_mul(PERIODS))),
-            None => turn,
-        }
+        let of_quota = self.period.map(|period| period.saturating_mul(PERIODS));
+        let of_cost = self.is_longer.then_some(TURN_LONGER);
+        let at_least = of_quota.into_iter().chain(of_cost).max().unwrap_or_default();
+        Turn::with(turn.rest, turn.length.max(at_least))
+    }
+
+    /// What a request cost interleaved, over what it cost alone.
+    pub fn learn_cost(&mut self, ratio: f64) {
+        self.more_ln.extend(Some(ratio.ln()).filter(|ln| ln.is_finite() && !self.is_longer));
+        let is_much = tare_stats::median(&self.more_ln).is_some_and(|ln| ln > MORE_LN);
+        self.is_longer |= self.more_ln.len() >= MORE_OF && is_much;
     }
 
     /// There is a quota with such a period that not all servers have.
@@ -126,6 +144,26 @@ mod tests {
         (0..3).for_each(|_| assert!(!pace.learn(ms(4))));
         assert_eq!(pace.turn(), Turn::of(ms(4)));
         assert!(!Pace::default().learn(Duration::from_micros(180)), "long enough as it is");
+    }
+
+    #[test]
+    fn turns_are_longer_where_requests_cost_more_in_them() {
+        let mut pace = Pace::default();
+        pace.learn(Duration::from_micros(180));
+        // One measurement says nothing, and neither does what differs a little.
+        pace.learn_cost(1.3);
+        assert_eq!(pace.turn().length, TURN);
+        pace.learn_cost(0.9);
+        [1.0, f64::NAN, 0.0, 1.02].into_iter().for_each(|ratio| pace.learn_cost(ratio));
+        assert_eq!(pace.turn().length, TURN);
+        let mut pace = Pace::default();
+        [1.3, 1.2].into_iter().for_each(|ratio| pace.learn_cost(ratio));
+        assert_eq!(pace.turn(), Turn { length: TURN_LONGER, rest: TURN_LONGER / 8 });
+        // What it costs in longer turns is no reason to make them short again.
+        (0..9).for_each(|_| pace.learn_cost(1.0));
+        assert_eq!(pace.turn().length, TURN_LONGER);
+        pace.quota_of_some(Some(ms(100)));
+        assert_eq!(pace.turn().length, ms(300));
     }
 
     proptest! {

@@ -247,6 +247,7 @@ mod tests {
     fn launches(other: &Arm) -> Vec<Launch> {
         let first = arm(0.97, 0.0, 0.01);
         let launch = Launch {
+            turn_ns: 0,
             begin_s: 0.0,
             took_s: 1.0,
             arms: vec![first.clone(), first, other.clone()],

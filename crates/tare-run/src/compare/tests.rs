@@ -62,7 +62,15 @@ fn comparison(launches: usize, costlier: f64, noise: &mut Noise) -> Comparison {
         let mut cost = |times: f64| 5e-6 * interference * times * (0.01 * noise.normal()).exp();
         let arms = vec![arm(cost(1.0), 0), arm(cost(1.0), 0), arm(cost(costlier), 0)];
         let interference = Interference { steal_share: Some(0.0), ..Interference::default() };
-        Launch { begin_s: at as f64, took_s: 1.0, arms, interference, disturbed: Vec::new(), warm_up: None }
+        Launch {
+            begin_s: at as f64,
+            took_s: 1.0,
+            turn_ns: 5_000_000,
+            arms,
+            interference,
+            disturbed: Vec::new(),
+            warm_up: None,
+        }
     };
     let program =
         |name: &str| Program { name: name.to_owned(), command: "x {port}".into(), url: Some("/".into()) };
@@ -331,7 +339,7 @@ proptest! {
                 arms[2].figures.remove(&Figure::P99);
                 arms[1].cpu_ns = None;
             }
-            Launch { begin_s: 0.0, took_s: 1.0, arms, interference: Interference::default(), disturbed: Vec::new(), warm_up: None }
+            Launch { begin_s: 0.0, took_s: 1.0, turn_ns: 5_000_000, arms, interference: Interference::default(), disturbed: Vec::new(), warm_up: None }
         }).collect();
         judge(&mut odd);
         prop_assert!(costs.is_empty() || odd.effects.len() + odd.not_known.len() == Figure::of_servers().count());
