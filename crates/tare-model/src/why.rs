@@ -2,7 +2,7 @@
 
 pub use crate::format::SCHEMA;
 use crate::gate::Effect;
-use crate::outcome::{Cause, Gross, NetOrMissing, TareCause, Warning};
+use crate::outcome::{Cause, Gross, GrossIs, NetOrMissing, TareCause, Warning};
 use crate::{Missing, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,9 @@ pub struct Run {
     pub trials: u32,
     /// As measured.
     pub gross: Gross,
+    /// What that figure measures.
+    #[serde(default = "capacity")]
+    pub gross_is: GrossIs,
     /// With nothing in the way.
     pub net: NetOrMissing,
     /// What held it where it was.
@@ -71,6 +74,10 @@ pub struct Run {
     pub bottleneck_title: String,
     /// Whether its figures can be trusted.
     pub valid: bool,
+}
+
+fn capacity() -> GrossIs {
+    GrossIs::Capacity
 }
 
 /// A figure in A and in B.

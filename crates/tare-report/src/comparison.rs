@@ -41,7 +41,7 @@ pub fn report(comparison: &Comparison) -> Report {
     parts.push(Part { title: "Figures", blocks: figures });
     let why: Vec<Block> = others.iter().filter_map(|program| why(comparison, program)).collect();
     if !why.is_empty() {
-        parts.push(Part { title: "Why the rates differ", blocks: why });
+        parts.push(Part { title: "Where the difference is", blocks: why });
     }
     parts.push(Part { title: "How far to trust it", blocks: trust(comparison) });
     if !comparison.warnings.is_empty() {
@@ -132,14 +132,19 @@ fn undecided(comparison: &Comparison, program: &Program, effects: &[&Effect]) ->
     Block::Headline(text)
 }
 
-/// What a rate that was shown to differ is made of.
+/// What a rate or a CPU time that was shown to differ is made of; shares are of the rate's difference.
 fn why(comparison: &Comparison, program: &Program) -> Option<Block> {
-    let rate = comparison.effects.iter().find(|effect| {
-        effect.program == program.name
-            && effect.figure == Figure::Throughput
-            && matches!(effect.verdict, Verdict::Faster | Verdict::Slower)
-    })?;
-    let whole_ln = rate.change?.value.ln_1p();
+    let decided = |figure: Figure| {
+        let mut effects = comparison.effects.iter();
+        effects.find(|effect| {
+            effect.program == program.name
+                && effect.figure == figure
+                && matches!(effect.verdict, Verdict::Faster | Verdict::Slower)
+        })
+    };
+    let rate = decided(Figure::Throughput);
+    rate.or_else(|| decided(Figure::CpuPerRequest))?;
+    let whole_ln = rate.and_then(|rate| Some(rate.change?.value.ln_1p()));
     let first = comparison.programs.first().map_or("", |first| first.name.as_str());
     let all: Vec<&WhyPart> = comparison.parts.iter().filter(|part| part.program == program.name).collect();
     let mut parts: Vec<&WhyPart> = all.iter().copied().filter(|part| part.within.is_none()).collect();
@@ -163,7 +168,7 @@ fn why(comparison: &Comparison, program: &Program) -> Option<Block> {
             Text::plain(side(part.to, &part.unit)),
             Text::plain(logarithm(part.ln)),
             Text::dim(ends.unwrap_or_default()),
-            Text::plain(percent(part.ln / whole_ln)),
+            Text::plain(whole_ln.map_or_else(|| format::NONE.to_owned(), |whole| percent(part.ln / whole))),
             Text::dim(if is_over_full(part, comparison) { WORKED_OFF } else { meaning(&part.id) }),
         ])
     };
@@ -400,6 +405,7 @@ mod tests {
             benchmarks: Vec::new(),
         };
         let launch = |disturbed| Launch {
+            turn_ns: 0,
             begin_s: 0.0,
             took_s: 1.0,
             arms: vec![arm.clone(), arm.clone(), arm.clone()],

@@ -68,6 +68,8 @@ pub(crate) struct Against {
     pub cost_s: f64,
     /// Whether net and its cost part have the interference taken out.
     pub corrected: bool,
+    /// Whether its CPUs decide net, and no serial stage of the program does.
+    pub is_of_cpus: bool,
     /// What net is stated at.
     pub level: Option<ReferenceLevel>,
 }
@@ -182,6 +184,7 @@ pub(crate) fn estimate_net(
         ratio_ln: timeline.spread.as_ref().and_then(|spread| spread.get(RATIO)).copied(),
         cost_s,
         corrected: timeline.corrected,
+        is_of_cpus: timeline.is_of_cpus,
         level: evidence.level.filter(|_| timeline.corrected),
     });
     let net_of_trials = ci(NET, true);
@@ -249,6 +252,9 @@ const UNLIKE_SHARE: f64 = 0.25;
 /// reference, 189 sessions in six conditions).
 const UNLIKE_SPREAD: f64 = 0.4;
 
+/// What arithmetic may leave of two equal figures, as a share.
+const ROUNDING: f64 = 1e-9;
+
 /// Places of the figures that are jackknifed.
 const NET: usize = 0;
 const RATIO: usize = 1;
@@ -260,6 +266,8 @@ struct Timeline {
     chain: Chain,
     /// Net of a CPU over the reference's of one.
     ratio: Option<f64>,
+    /// Whether its CPUs decide net, and no serial stage of the program does.
+    is_of_cpus: bool,
     /// ln net, ln ratio (0 without a reference), then each part.
     spread: Option<Vec<Jackknife>>,
 }
@@ -279,20 +287,23 @@ impl Timeline {
                 None => Chain::of(&seen.asked, &cost, reference_hz)?,
             };
             // In seconds and with the interference of the blocks on both sides: that is what cancels.
-            let as_it_was = Chain::of(&seen.asked, &seen.cost(&choice, false)?, None)?;
+            let cost_as_it_was = seen.cost(&choice, false)?;
+            let as_it_was = Chain::of(&seen.asked, &cost_as_it_was, None)?;
             let ratio =
                 evidence.reference_cost_s(skip).map(|cost_s| as_it_was.net_hz / seen.asked.entitled * cost_s);
-            Some((chain, ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0)))
+            let of_cpus_hz = seen.asked.entitled / cost_as_it_was.cost_s;
+            let is_of_cpus = as_it_was.net_hz >= (1.0 - ROUNDING) * of_cpus_hz;
+            Some((chain, ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0), is_of_cpus))
         };
-        let (chain, ratio) = run(None)?;
+        let (chain, ratio, is_of_cpus) = run(None)?;
         let causes: Vec<TareCause> = chain.parts.keys().copied().collect();
         let measured = evidence.measured();
         let spread = jackknife(measured.len(), |skip| {
-            let (chain, ratio) = run(skip.and_then(|place| measured.get(place).copied()))?;
+            let (chain, ratio, _) = run(skip.and_then(|place| measured.get(place).copied()))?;
             let parts = causes.iter().map(|cause| chain.parts.get(cause).copied().unwrap_or(0.0));
             Some([chain.net_hz.ln(), ratio.map_or(0.0, f64::ln)].into_iter().chain(parts).collect())
         });
-        Some(Timeline { corrected, chain, ratio, spread })
+        Some(Timeline { corrected, chain, ratio, is_of_cpus, spread })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which code ran for another share of the time.
 
-use crate::block::{Block, Column, Row, Table, Text, Tone};
+use crate::block::{Block, Column, Row, Table, Text};
 use crate::format::{hundredths, joined};
 use tare_model::Reading;
 use tare_model::why::{FrameChange, Why};
@@ -31,7 +31,8 @@ fn row(frame: &FrameChange) -> Row {
     let change = frame.after - frame.before;
     let [low, high] = frame.ci95;
     Row::Cells(vec![
-        Text::new(joined(&frame.function), if change > 0.0 { Tone::Warn } else { Tone::Good }),
+        // A share that falls need not be a function that costs less: others may cost more.
+        Text::plain(joined(&frame.function)),
         Text::dim(if frame.own { "itself" } else { "with what it calls" }),
         Text::plain(hundredths(frame.before)),
         Text::plain(hundredths(frame.after)),

@@ -5,15 +5,16 @@ mod frames;
 mod story;
 pub(crate) mod table;
 
+use self::table::{corrected, is_clear};
 use crate::block::{Block, Field, Row, Rows, Table, Text, Tone};
 use crate::figures;
 use crate::format::{count, joined, logarithm, percent, with_unit};
 use crate::sections::{Part, Source, warnings::note};
 use crate::{Report, words};
-use tare_model::comparison::MARGIN;
+use tare_model::comparison::{MARGIN, Verdict};
 use tare_model::figure::{self, Figure};
 use tare_model::gate::Effect;
-use tare_model::outcome::{Gross, Outcome};
+use tare_model::outcome::{Gross, GrossIs, Outcome};
 use tare_model::why::{Change, Part as WhyPart, Run, Why};
 use tare_model::{Reading, Record};
 
@@ -91,7 +92,6 @@ fn parts(why: &Why) -> Vec<Part> {
     part("Figures", figures_of(why));
     part("Where the difference is", table::split(why));
     part("Code whose share of its CPU time changed", frames::changed(why));
-    part("What was taken, as shares of ln(net/gross)", table::tare(why));
     part("What else differed", difference::list(why));
     part("Not compared", difference::uncompared(why));
     let warnings = (!why.warnings.is_empty()).then(|| Block::Notes(why.warnings.iter().map(note).collect()));
@@ -119,6 +119,7 @@ fn figures_of(why: &Why) -> Vec<Block> {
 fn lead(why: &Why) -> Vec<Block> {
     let mut blocks = vec![Block::Headline(headline(why))];
     let line = |text: String| Block::Line(Text::plain(joined(&text)));
+    blocks.extend(bounds(&why.a, &why.b).map(line));
     blocks.extend(why.generator.iter().map(|generator| line(generator.clone())));
     blocks.push(line(net(&why.net, &why.a, &why.b)));
     let run = |name: &str, run: &Run| {
@@ -134,6 +135,20 @@ fn lead(why: &Why) -> Vec<Block> {
     blocks
 }
 
+/// What to know of rates that are not what a server can do.
+fn bounds(a: &Run, b: &Run) -> Option<String> {
+    let named = |is: GrossIs| {
+        let of = [("A", a), ("B", b)].into_iter().filter(|(_, run)| run.gross_is == is).map(|(name, _)| name);
+        Some(of.collect::<Vec<_>>().join(" and ")).filter(|names| !names.is_empty())
+    };
+    let lower = named(GrossIs::LowerBound)
+        .map(|names| format!("The rate of {names} is a lower bound: the server could do more."));
+    let offered = named(GrossIs::Offered)
+        .map(|names| format!("The rate of {names} was asked for: it does not say what the server can do."));
+    let said: Vec<String> = lower.into_iter().chain(offered).collect();
+    (!said.is_empty()).then(|| said.join(" "))
+}
+
 fn headline(why: &Why) -> Text {
     let rate = match &why.rate {
         Reading::Measured(rate) => rate,
@@ -146,7 +161,7 @@ fn headline(why: &Why) -> Text {
     };
     let figures = format!("{} after {}", with_unit(rate.to, &rate.unit), with_unit(rate.from, &rate.unit));
     let measured = format!("B is {} ({figures})", changed(rate.ln));
-    let corrected = why.interference_corrected.and_then(|corrected| Some((corrected.ln, corrected.ci95?)));
+    let corrected = corrected(why);
     let all = || why.parts.value().into_iter().flatten();
     let programs = || all().filter(|part| !part.is_of_machine());
     match (corrected, rate.ci95) {
@@ -161,31 +176,32 @@ fn headline(why: &Why) -> Text {
         }
         (Some((_, ci95)), Some(of_rate)) if is_clear(of_rate) => {
             let text = format!(
-                "{measured}; without the machine's interference no difference is shown ({}).",
-                table::interval(Some(ci95))
+                "{measured}; without the machine's interference no difference is shown ({}){}.",
+                table::interval(Some(ci95)),
+                moved(why, programs()).unwrap_or_default()
             );
             Text::new(text, tone(rate.ln))
         }
-        (_, Some(of_rate)) if !is_clear(of_rate) => no_difference(&measured, corrected, all()),
+        (_, Some(of_rate)) if !is_clear(of_rate) => no_difference(&measured, why),
         _ if rate.ln == 0.0 => Text::new(format!("{measured}."), Tone::Strong),
         _ => Text::new(format!("{measured}{}.", mostly(all(), rate.ln)), tone(rate.ln)),
     }
-}
-
-/// Whether 0 is not in it.
-fn is_clear([low, high]: [f64; 2]) -> bool {
-    low > 0.0 || high < 0.0
 }
 
 fn tone(ln: f64) -> Tone {
     if ln < 0.0 { Tone::Warn } else { Tone::Good }
 }
 
-/// The largest part, and its share of the whole; where it is much more than the whole, what cancels it.
+/// The largest part that is shown, and its share of the whole; where it is much more than the whole, what cancels it.
 fn mostly<'p>(parts: impl Iterator<Item = &'p WhyPart>, whole_ln: f64) -> String {
     let mut parts: Vec<&WhyPart> = parts.collect();
     parts.sort_by(|one, other| other.ln.abs().total_cmp(&one.ln.abs()));
-    let Some(largest) = parts.first() else { return String::new() };
+    if parts.is_empty() {
+        return String::new();
+    }
+    let Some(largest) = parts.iter().find(|part| part.ci95.is_none_or(is_clear)) else {
+        return ", and no part of it is shown by itself".to_owned();
+    };
     let share = largest.ln / whole_ln;
     if (0.0..=CANCELS_SHARE).contains(&share) {
         return format!(": {} of it is {} ({})", percent(share), largest.id, table::meaning(&largest.id));
@@ -199,27 +215,34 @@ fn mostly<'p>(parts: impl Iterator<Item = &'p WhyPart>, whole_ln: f64) -> String
     cancelled.unwrap_or_else(|| format!(", and its largest part is {}", named(largest)))
 }
 
-/// Where the rates are not shown to differ: a part may be.
-fn no_difference<'p>(
-    measured: &str,
-    corrected: Option<(f64, [f64; 2])>,
-    parts: impl Iterator<Item = &'p WhyPart>,
-) -> Text {
-    let without = corrected.map(|(ln, ci95)| {
+/// What is shown to differ although the rates are not: a part, net, a figure, a function. `None`: nothing.
+fn moved<'p>(why: &Why, parts: impl Iterator<Item = &'p WhyPart>) -> Option<String> {
+    let clear = parts.filter(|part| part.ci95.is_some_and(is_clear));
+    if let Some(part) = clear.max_by(|one, other| one.ln.abs().total_cmp(&other.ln.abs())) {
+        let (meaning, ln) = (table::meaning(&part.id), logarithm(part.ln));
+        return Some(format!("; but its {} ({meaning}) did change: {ln} ln", part.id));
+    }
+    if let Some(net) = why.net.value().filter(|net| net.ci95.is_some_and(is_clear)) {
+        return Some(format!("; but its net did change: {}", changed(net.ln)));
+    }
+    let decided = |effect: &&Effect| matches!(effect.verdict, Verdict::Faster | Verdict::Slower);
+    let figures: Vec<&str> = why.figures.iter().filter(decided).map(|effect| effect.figure.title()).collect();
+    if !figures.is_empty() {
+        return Some(format!("; but other figures did change: {}", figures.join(", ")));
+    }
+    let functions = why.frames.value().map_or(0, Vec::len);
+    (functions > 0)
+        .then(|| format!("; but {} of its code did change in share", words::things(functions, "function")))
+}
+
+/// Where the rates are not shown to differ: something else may be.
+fn no_difference(measured: &str, why: &Why) -> Text {
+    let without = corrected(why).map(|(ln, ci95)| {
         format!(", {} without the machine's interference ({})", changed(ln), table::interval(Some(ci95)))
     });
     let measured = format!("{measured}{}", without.unwrap_or_default());
-    let moved = parts.filter(|part| part.ci95.is_some_and(is_clear));
-    match moved.max_by(|one, other| one.ln.abs().total_cmp(&other.ln.abs())) {
-        Some(part) => Text::new(
-            format!(
-                "{measured}, which trials alone may differ by; but its {} ({}) did change: {} ln.",
-                part.id,
-                table::meaning(&part.id),
-                logarithm(part.ln)
-            ),
-            Tone::Warn,
-        ),
+    match moved(why, why.parts.value().into_iter().flatten()) {
+        Some(moved) => Text::new(format!("{measured}, which trials alone may differ by{moved}."), Tone::Warn),
         None => Text::new(
             format!(
                 "No difference is shown: {measured}, which trials alone may differ by; nor is one in any part of it."

@@ -2,9 +2,8 @@
 
 use crate::block::{Block, Column, Hue, Row, Step, Table, Text, Tone};
 use crate::format::{NONE, logarithm, percent, with_unit};
-use crate::words;
 use tare_model::Reading;
-use tare_model::why::{Change, Part, Why};
+use tare_model::why::{Change, Corrected, Part, Why};
 
 /// Parts below this, in ln, are one line together unless their interval lies clear of 0.
 const SMALL_LN: f64 = 0.001;
@@ -68,13 +67,15 @@ pub(super) fn split(why: &Why) -> Vec<Block> {
         .collect();
     let low = ends.iter().flatten().copied().fold(0.0, f64::min);
     let high = ends.iter().flatten().copied().fold(0.0, f64::max);
+    let whole = Whole::of(why, rate);
     let mut rows: Vec<Row> =
-        shown.iter().zip(&ends).map(|(part, ends)| row(part, rate, bar(*ends, low, high))).collect();
+        shown.iter().zip(&ends).map(|(part, ends)| row(part, &whole, bar(*ends, low, high))).collect();
     if !small.is_empty() {
-        rows.push(rest(&small, rate));
+        rows.push(rest(&small, &whole));
     }
-    rows.push(total(rate));
-    let waterfall = steps(&shown, &ends, rate);
+    rows.extend(whole.without_machine.map(|corrected| without_machine(corrected, &whole)));
+    rows.push(total(rate, &whole));
+    let waterfall = steps(&shown, &ends, rate, &whole);
     let columns = vec![
         Column::words("part", 0),
         Column::figures("A", 2),
@@ -97,7 +98,47 @@ fn capital(text: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-fn row(part: &Part, rate: &Change, bar: String) -> Row {
+/// The difference without what the machine did to every program, where it has an interval.
+pub(super) fn corrected(why: &Why) -> Option<(f64, [f64; 2])> {
+    why.interference_corrected.and_then(|corrected| Some((corrected.ln, corrected.ci95?)))
+}
+
+/// The difference whose parts are given, and whether those of the machine are none of it: as the headline has it.
+fn whole_ln(why: &Why, rate: &Change) -> (f64, bool) {
+    match corrected(why) {
+        Some((ln, ci95)) if is_clear(ci95) => (ln, true),
+        _ => (rate.ln, false),
+    }
+}
+
+/// Whether 0 is not in it.
+pub(super) fn is_clear([low, high]: [f64; 2]) -> bool {
+    low > 0.0 || high < 0.0
+}
+
+/// What the parts are shares of: the difference that the headline gives.
+struct Whole {
+    ln: f64,
+    /// The difference without the parts of the machine, where that is what the headline gives.
+    without_machine: Option<Corrected>,
+}
+
+impl Whole {
+    fn of(why: &Why, rate: &Change) -> Whole {
+        let (ln, is_corrected) = whole_ln(why, rate);
+        Whole { ln, without_machine: why.interference_corrected.filter(|_| is_corrected) }
+    }
+
+    fn share(&self, part: &Part) -> String {
+        if self.without_machine.is_some() && part.is_of_machine() {
+            NONE.into()
+        } else {
+            share(part.ln, self.ln)
+        }
+    }
+}
+
+fn row(part: &Part, whole: &Whole, bar: String) -> Row {
     let clear = part.ci95.is_none_or(|[low, high]| low > 0.0 || high < 0.0);
     let tone = match (clear, part.ln) {
         (false, _) => Tone::Dim,
@@ -110,13 +151,13 @@ fn row(part: &Part, rate: &Change, bar: String) -> Row {
         Text::plain(figure(part.to, &part.unit)),
         Text::plain(signed(part.ln)),
         Text::dim(interval(part.ci95)),
-        Text::plain(share(part.ln, rate.ln)),
+        Text::plain(whole.share(part)),
         Text::new(bar, tone),
         Text::dim(meaning(&part.id)),
     ])
 }
 
-fn rest(small: &[&Part], rate: &Change) -> Row {
+fn rest(small: &[&Part], whole: &Whole) -> Row {
     let sum: f64 = small.iter().map(|part| part.ln).sum();
     let names: Vec<&str> = small.iter().map(|part| part.id.as_str()).collect();
     Row::Cells(vec![
@@ -125,20 +166,37 @@ fn rest(small: &[&Part], rate: &Change) -> Row {
         Text::plain(""),
         Text::dim(signed(sum)),
         Text::plain(""),
-        Text::dim(share(sum, rate.ln)),
+        Text::dim(share(sum, whole.ln)),
         Text::plain(""),
         Text::dim(if small.len() == 1 { String::new() } else { names.join(", ") }),
     ])
 }
 
-fn total(rate: &Change) -> Row {
+fn without_machine(corrected: Corrected, whole: &Whole) -> Row {
+    Row::Cells(vec![
+        Text::strong("without the machine's"),
+        Text::plain(""),
+        Text::plain(""),
+        Text::strong(signed(corrected.ln)),
+        Text::dim(interval(corrected.ci95)),
+        Text::strong(share(corrected.ln, whole.ln)),
+        Text::plain(""),
+        Text::dim("all but interference and clock"),
+    ])
+}
+
+fn total(rate: &Change, whole: &Whole) -> Row {
     Row::Total(vec![
         Text::strong("B against A"),
         Text::strong(with_unit(rate.from, &rate.unit)),
         Text::strong(with_unit(rate.to, &rate.unit)),
         Text::strong(signed(rate.ln)),
         Text::dim(interval(rate.ci95)),
-        Text::strong(share(rate.ln, rate.ln)),
+        Text::strong(if whole.without_machine.is_some() {
+            NONE.to_owned()
+        } else {
+            share(rate.ln, whole.ln)
+        }),
         Text::plain(""),
         Text::plain(""),
     ])
@@ -179,7 +237,7 @@ fn bar(ends: [f64; 2], low: f64, high: f64) -> String {
 }
 
 /// From A's rate to B's; a step's length is what it does at its place.
-fn steps(parts: &[&Part], ends: &[[f64; 2]], rate: &Change) -> Vec<Step> {
+fn steps(parts: &[&Part], ends: &[[f64; 2]], rate: &Change, of: &Whole) -> Vec<Step> {
     let at = |ln: f64| rate.from * ln.exp();
     let longest = ends.iter().flatten().map(|ln| at(*ln)).chain([rate.from, rate.to]).fold(0.0, f64::max);
     if longest <= 0.0 || !longest.is_finite() {
@@ -197,37 +255,9 @@ fn steps(parts: &[&Part], ends: &[[f64; 2]], rate: &Change) -> Vec<Step> {
         label: part.id.clone(),
         span: [at(ends[0]) / longest, at(ends[1]) / longest],
         figure: signed(part.ln),
-        meaning: format!("{}: {}", meaning(&part.id), share(part.ln, rate.ln)),
+        meaning: format!("{}: {}", meaning(&part.id), of.share(part)),
         hue: if part.ln < 0.0 { Hue::Throttled } else { Hue::Net },
     }));
     steps.push(whole("B", rate.to, Hue::Server));
     steps
-}
-
-/// How each part of the tare changed.
-pub(super) fn tare(why: &Why) -> Vec<Block> {
-    let reported = why.tare.iter().filter(|change| change.from_ln.abs().max(change.to_ln.abs()) >= SMALL_LN);
-    let rows: Vec<Row> = reported
-        .map(|change| {
-            let moved = change.to_ln - change.from_ln;
-            Row::Cells(vec![
-                Text::plain(words::id(change.cause)),
-                Text::plain(logarithm(change.from_ln)),
-                Text::plain(logarithm(change.to_ln)),
-                Text::plain(signed(moved)),
-                Text::dim(words::meaning(change.cause)),
-            ])
-        })
-        .collect();
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    let columns = vec![
-        Column::words("", 0),
-        Column::figures("A", 1),
-        Column::figures("B", 1),
-        Column::figures("change", 0),
-        Column::words("", 3),
-    ];
-    vec![Block::Table(Table { columns, rows })]
 }

@@ -2,7 +2,7 @@
 
 use tare_model::comparison::{Change as Share, Figure, Verdict};
 use tare_model::gate::Effect;
-use tare_model::outcome::{Cause, Estimate, Gross, Net, NetOrMissing, TareCause, Warning};
+use tare_model::outcome::{Cause, Estimate, Gross, GrossIs, Net, NetOrMissing, TareCause, Warning};
 use tare_model::why::{Change, Corrected, Difference, FrameChange, Kind, Part, Run, SCHEMA, TareChange, Why};
 use tare_model::{Missing, Reading};
 use tare_report::{Style, why};
@@ -14,6 +14,7 @@ fn style(width: usize, unicode: bool) -> Style {
 fn run(name: &str, hz: f64, bottleneck: Cause) -> Run {
     let gross = Estimate { value: hz, unit: "req/s".to_owned(), ci95: Some([hz * 0.99, hz * 1.01]) };
     Run {
+        gross_is: GrossIs::Capacity,
         name: name.to_owned(),
         started_unix_s: 0,
         trials: 5,
@@ -184,14 +185,57 @@ fn parts_that_cancel_are_no_share_of_the_difference() {
     assert!(first(-1.0, [-0.7, -0.3, 0.0]).contains("70 % of it is"), "{}", first(-1.0, [-0.7, -0.3, 0.0]));
 }
 
-#[test]
-fn what_is_within_noise_or_not_to_be_had_is_said() {
+/// Two runs whose rates, nets, parts, figures and functions are not shown to differ.
+fn alike() -> Why {
     let mut same = throttled();
     if let (Reading::Measured(rate), Reading::Measured(parts)) = (&mut same.rate, &mut same.parts) {
         (rate.ln, rate.to, rate.ci95) = (-0.004, 167_300.0, Some([-0.02, 0.012]));
         parts.iter_mut().for_each(|part| (part.ln, part.ci95) = (-0.0008, Some([-0.01, 0.01])));
     }
-    let text = why::report(&same).terminal(style(100, true));
+    same.figures.retain(|effect| effect.verdict == Verdict::CannotTell);
+    same.frames = Reading::Measured(Vec::new());
+    same
+}
+
+/// No line below the first may say that something changed where the first says that nothing did.
+#[test]
+fn what_is_shown_to_differ_is_in_the_first_sentence_though_the_rates_are_not() {
+    let first = |why: &Why| {
+        let text = why::report(why).terminal(style(120, true));
+        let lines = text.lines().take_while(|line| !line.starts_with("Net: "));
+        let sentence = lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
+        assert!(!sentence.starts_with("No difference"), "{sentence}");
+        sentence
+    };
+    let mut other_net = alike();
+    if let Reading::Measured(net) = &mut other_net.net {
+        (net.ln, net.ci95) = (-0.13, Some([-0.2, -0.06]));
+    }
+    assert!(first(&other_net).contains("but its net did change: 12 % slower"), "{}", first(&other_net));
+    let other_latency = Why { figures: figures(), ..alike() };
+    assert!(first(&other_latency).contains("but other figures did change: "), "{}", first(&other_latency));
+    let other_code = Why { frames: throttled().frames, ..alike() };
+    assert!(first(&other_code).contains("1 function of its code"), "{}", first(&other_code));
+    // As measured it is slower, and by the machine; its cost is shown to have changed all the same.
+    let mut disturbed = beside_reference(-0.3, -0.004);
+    if let Reading::Measured(parts) = &mut disturbed.parts {
+        parts[0].ci95 = Some([-0.006, -0.002]);
+    }
+    assert!(first(&disturbed).contains("no difference is shown") && first(&disturbed).contains("its cost"));
+}
+
+#[test]
+fn a_rate_that_is_no_capacity_says_so() {
+    let mut bound = throttled();
+    (bound.a.gross_is, bound.b.gross_is) = (GrossIs::LowerBound, GrossIs::Offered);
+    let text = why::report(&bound).terminal(style(120, true));
+    assert!(text.contains("The rate of A is a lower bound: the server could do more."), "{text}");
+    assert!(text.contains("The rate of B was asked for"), "{text}");
+}
+
+#[test]
+fn what_is_within_noise_or_not_to_be_had_is_said() {
+    let text = why::report(&alike()).terminal(style(100, true));
     assert!(text.starts_with("No difference is shown: B is 0.40 % slower"), "{text}");
     let mut none = throttled();
     let missing = Missing::new("nothing was finished in B, and 0 has no logarithm");

@@ -22,9 +22,13 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// `None` where the two were not interleaved, or in one block alone.
+    /// `None` where the two were not interleaved, or in one block alone; and where a lock, a full thread or sleeps decide what the program
+    /// could do: the ratio of the nets is none of CPU times then.
     pub fn of(accounting: &Accounting) -> Option<Beside> {
-        let against = accounting.net_estimate.as_ref().ok()?.against.filter(|against| against.corrected)?;
+        let against = accounting.net_estimate.as_ref().ok()?.against?;
+        if !against.corrected || !against.is_of_cpus {
+            return None;
+        }
         let ratio_ln = against.ratio_ln?;
         let costs_s = accounting.interleaved_costs_s(Purpose::Reference);
         let costs_ln: Vec<f64> = costs_s.into_iter().flatten().map(f64::ln).collect();

@@ -16,10 +16,11 @@ const LOSS_MIN: f64 = 0.1;
 /// Clocks that differ by less are the same.
 const CLOCK_SHARE_MIN: f64 = 0.03;
 
-/// Why the server waited for work in the run where it did so more, if that is the largest part of the difference.
+/// Why the server waited for work in the run where it did so more, if that is the largest part of the difference, and shown to be one.
 pub(super) fn why_no_work(split: &Split, a: &Accounting, b: &Accounting) -> Option<String> {
     let largest = split.parts.iter().max_by(|one, other| one.ln.abs().total_cmp(&other.ln.abs()))?;
-    if largest.id != tare_name(TareCause::NoWork) || largest.ln == 0.0 {
+    let may_be_none = largest.ci95.is_some_and(|interval| interval.lo <= 0.0 && interval.hi >= 0.0);
+    if largest.id != tare_name(TareCause::NoWork) || largest.ln == 0.0 || may_be_none {
         return None;
     }
     let (name, no_work, other) = if largest.ln < 0.0 { ("B", b, a) } else { ("A", a, b) };

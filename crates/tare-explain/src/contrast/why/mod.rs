@@ -79,6 +79,7 @@ fn run(name: &str, accounting: &Accounting, outcome: Outcome) -> Run {
         started_unix_s: accounting.record.plan.started_unix_s,
         trials: accounting.asked.pool.span.trials,
         gross: outcome.figures.gross,
+        gross_is: outcome.figures.gross_is,
         net: outcome.figures.net,
         bottleneck: outcome.verdict.bottleneck,
         bottleneck_title,
