@@ -1,4 +1,4 @@
-//! The only room with `unsafe`: thin, typed wrappers over the system calls that the other rooms need.
+//! The only crate with `unsafe`: thin, typed wrappers over the system calls that the other crates need.
 //!
 //! Every `unsafe` block carries a SAFETY comment. Nothing here decides anything: a wrapper makes one call,
 //! turns the error into [`std::io::Error`], and owns what it opened.

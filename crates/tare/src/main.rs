@@ -1,4 +1,4 @@
-//! The command line: arguments, wiring and exit codes. The only room that prints.
+//! The command line: arguments, wiring and exit codes. The only crate that prints.
 //!
 //! Results go to standard output, everything else to standard error.
 

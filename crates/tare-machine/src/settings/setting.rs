@@ -8,7 +8,7 @@ use tare_model::Missing;
 
 /// Something of the machine that can be changed. Its name is the name of its option too, where it has only one.
 pub trait Setting: fmt::Debug + Sync {
-    /// `governor`, `huge-pages` …: a name that other rooms may quote.
+    /// `governor`, `huge-pages` …: a name that other crates may quote.
     fn name(&self) -> &'static str;
 
     /// What it holds still, in a few words.

@@ -1,4 +1,4 @@
-//! One file per subcommand: from arguments to rooms to an exit code.
+//! One file per subcommand: from arguments to the crates that do the work, to an exit code.
 
 mod builds;
 pub mod calibrate;

@@ -1,4 +1,4 @@
-//! The documentation: three pages and a topic of help are what the program says, every link leads somewhere, and every page is listed.
+//! The documentation: four pages and a topic of help are what the program says, every link leads somewhere, and every page is listed.
 //!
 //! `TARE_WRITE_DOCS=1 cargo test -p tare --test quick docs` writes them anew (the topic is in the program after it is built again).
 
@@ -15,6 +15,12 @@ const COLUMNS: &str = "100";
 const HEAD_OF_COMMANDS: &str = "# Command line
 
 What each command says with `--help`. This page is generated; a test compares it with the program.
+";
+
+const HEAD_OF_TOPICS: &str = "# Topics
+
+What `tare help TOPIC` says: ideas, and long tables such as the keys of plan files. This page is generated; a test compares it with the
+program.
 ";
 
 const HEAD_OF_CAUSES: &str = "# Causes
@@ -109,6 +115,26 @@ fn page_of_commands() -> String {
     page
 }
 
+/// The names in the list of topics, in the help of all.
+fn topics(whole: &str) -> Vec<&str> {
+    let listed =
+        whole.lines().skip_while(|line| *line != "Topics:").skip(1).take_while(|line| !line.is_empty());
+    listed.filter_map(|line| line.split_whitespace().next()).collect()
+}
+
+fn page_of_topics() -> String {
+    let whole = help(None).unwrap();
+    let names = topics(&whole);
+    assert!(names.len() > 20, "{whole}");
+    let mut page = HEAD_OF_TOPICS.to_owned();
+    for name in names {
+        let output = Tare::new().command().args(["help", name]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        page.push_str(&format!("\n## {name}\n\n```text\n{}\n```\n", text.trim_end()));
+    }
+    page
+}
+
 fn page_of_causes() -> String {
     let causes: Vec<CausePage> = bottlenecks::all().iter().map(|bottleneck| bottleneck.to_page()).collect();
     let mut page = HEAD_OF_CAUSES.to_owned();
@@ -196,6 +222,11 @@ fn section_of(cause: &CausePage) -> String {
 #[test]
 fn the_page_of_the_command_line_is_what_it_says() {
     is_kept("docs/reference/cli.md", &page_of_commands());
+}
+
+#[test]
+fn the_page_of_the_topics_is_what_it_says() {
+    is_kept("docs/reference/topics.md", &page_of_topics());
 }
 
 #[test]

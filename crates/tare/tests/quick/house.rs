@@ -11,7 +11,7 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The rooms and what each may use, as in ARCHITECTURE.md.
+/// The crates and what each may use, as in ARCHITECTURE.md.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("tare-sys", &[]),
     ("tare-http", &[]),
@@ -246,12 +246,12 @@ fn is_a_check(path: &Path) -> bool {
     path.starts_with("crates/tare/tests/quick/house") || path.ends_with("quick/house.rs")
 }
 
-fn room(path: &Path) -> String {
+fn crate_of(path: &Path) -> String {
     path.components().nth(1).unwrap().as_os_str().to_string_lossy().into_owned()
 }
 
 #[test]
-fn rooms_use_only_what_they_may() {
+fn crates_use_only_what_they_may() {
     let mut seen = BTreeSet::new();
     for (name, may_use) in MAY_USE {
         let manifest = std::fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).unwrap();
@@ -269,7 +269,7 @@ fn rooms_use_only_what_they_may() {
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
-    assert_eq!(there, seen, "a room is missing in the table or in the workspace");
+    assert_eq!(there, seen, "a crate is missing in the table or in the workspace");
 }
 
 /// The files that a crate's library, programs and tests begin with.
@@ -348,22 +348,22 @@ fn unsafe_only_in_sys_and_with_a_reason() {
             let has_unsafe = code
                 .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-')
                 .any(|word| word == "unsafe");
-            // A test may stand in for the allocator; nothing else outside the one room.
+            // A test may stand in for the allocator; nothing else outside the one crate.
             let counting_allocator = path.components().any(|part| part.as_os_str() == "tests")
                 && text.contains("impl GlobalAlloc for");
             assert!(
-                !has_unsafe || room(&path) == "tare-sys" || counting_allocator || is_a_check(&path),
+                !has_unsafe || crate_of(&path) == "tare-sys" || counting_allocator || is_a_check(&path),
                 "{}:{line}: unsafe outside tare-sys",
                 path.display()
             );
         }
-        let manifest = root().join("crates").join(room(&path)).join("Cargo.toml");
+        let manifest = root().join("crates").join(crate_of(&path)).join("Cargo.toml");
         let manifest = std::fs::read_to_string(manifest).unwrap();
         let inherits = manifest.contains("[lints]\nworkspace = true");
         assert!(
-            inherits || room(&path) == "tare-sys",
+            inherits || crate_of(&path) == "tare-sys",
             "{} does not inherit the workspace's lints",
-            room(&path)
+            crate_of(&path)
         );
     }
 }
@@ -371,7 +371,7 @@ fn unsafe_only_in_sys_and_with_a_reason() {
 #[test]
 fn only_the_command_line_prints_or_exits() {
     for (path, text) in sources() {
-        if room(&path) == "tare" || !path.components().any(|part| part.as_os_str() == "src") {
+        if crate_of(&path) == "tare" || !path.components().any(|part| part.as_os_str() == "src") {
             continue;
         }
         let before_tests = text.split("#[cfg(test)]").next().unwrap();
