@@ -278,9 +278,8 @@ fn keep(args: &Args, results: &Results) -> Result<()> {
     std::fs::rename(&beside, &args.json).with_context(|| format!("cannot write {}", args.json.display()))
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
+fn median(values: Vec<f64>) -> Option<f64> {
+    tare_stats::median(&values)
 }
 
 fn read(path: &Path) -> Result<Results> {

@@ -19,8 +19,8 @@ use tempfile::TempDir;
 const WORK: u32 = 400;
 /// Of the loop in C, for each row.
 const ROUNDS: u32 = 100;
-/// More work, in per cent, of which the truth is measured.
-const LEVER_PERCENT: u32 = 300;
+/// More work of which the truth is measured, as a multiple of the loop of a request.
+const LEVER: u32 = 4;
 const PATIENCE: Duration = Duration::from_secs(5);
 const BUDGET: &str = "120s";
 /// Load before a truth is counted, of a runtime that compiles while it runs and of one that does not, and load that is counted.
@@ -50,19 +50,21 @@ impl Worker {
         }
     }
 
-    /// Work that costs about a hundredth of a whole request. What it costs in truth is measured.
-    fn step(self) -> u32 {
+    /// Rounds of the loop of a request without more work.
+    fn rounds(self) -> u32 {
         match self {
-            Worker::C => 6 * ROUNDS,
-            Worker::Go => 6,
-            Worker::Node => 5,
-            Worker::Jvm => 12,
+            Worker::C => WORK * ROUNDS,
+            Worker::Go | Worker::Node | Worker::Jvm => WORK,
         }
     }
 
-    fn page(self, percent: u32) -> String {
-        let each = if self == Worker::C { ROUNDS } else { 1 };
-        format!("/?n={}", WORK * each + percent * self.step())
+    /// More rounds whose cost is measured as the truth: about three requests' worth.
+    fn lever_rounds(self) -> u32 {
+        LEVER * self.rounds()
+    }
+
+    fn page(self, more_rounds: u32) -> String {
+        format!("/?n={}", self.rounds() + more_rounds)
     }
 
     fn loaded_s(self) -> u32 {
@@ -78,6 +80,8 @@ impl Worker {
 pub struct Row {
     worker: Worker,
     percent: u32,
+    /// Rounds of the loop that the second does more.
+    more_rounds: u32,
     started_unix_s: u64,
     elapsed_s: f64,
     launches: usize,
@@ -94,7 +98,7 @@ pub struct Row {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Truth {
     worker: Worker,
-    percent: u32,
+    more_rounds: u32,
     cost_s: f64,
 }
 
@@ -145,26 +149,33 @@ pub fn ask(args: &Args, results: &mut Results) -> Result<()> {
     let built = Built::prepare()?;
     let chosen = |worker: &Worker| args.workers.is_empty() || args.workers.contains(worker);
     let workers: Vec<Worker> = Worker::ALL.into_iter().filter(chosen).collect();
-    let fewest = |percents: &[u32], done: &dyn Fn(Worker, u32) -> usize| {
-        let all = workers.iter().flat_map(|worker| percents.iter().map(|percent| (*worker, *percent)));
-        all.min_by_key(|(worker, percent)| done(*worker, *percent)).context("no server")
-    };
+    let pairs = |two: [u32; 2]| workers.iter().flat_map(move |worker| two.map(|one| (*worker, one)));
     for _ in 0..args.truths {
-        let done = |worker, percent| {
-            results.truths.iter().filter(|one| (one.worker, one.percent) == (worker, percent)).count()
+        let done = |(worker, levers): &(Worker, u32)| {
+            let more_rounds = levers * worker.lever_rounds();
+            results
+                .truths
+                .iter()
+                .filter(|one| (one.worker, one.more_rounds) == (*worker, more_rounds))
+                .count()
         };
-        let (worker, percent) = fewest(&[0, LEVER_PERCENT], &done)?;
-        let truth = Truth { worker, percent, cost_s: long_cost_s(args, &built, worker, percent)? };
+        let (worker, levers) = pairs([0, 1]).min_by_key(done).context("no server")?;
+        let more_rounds = levers * worker.lever_rounds();
+        let truth = Truth { worker, more_rounds, cost_s: long_cost_s(args, &built, worker, more_rounds)? };
         eprintln!("{truth:?}");
         results.truths.push(truth);
         crate::keep(args, results)?;
     }
     for _ in 0..args.work {
-        let done = |worker, percent| {
-            results.work.iter().filter(|row| (row.worker, row.percent) == (worker, percent)).count()
+        let done = |pair: &(Worker, u32)| {
+            results.work.iter().filter(|row| (row.worker, row.percent) == *pair).count()
         };
-        let (worker, percent) = fewest(&[5, 2], &done)?;
-        let row = compared(args, &built, worker, percent)?;
+        let (worker, percent) = pairs([5, 2]).min_by_key(done).context("no server")?;
+        let round = cost_of_a_round(results, worker).with_context(|| {
+            format!("what more work costs {} is not known (give --truths)", worker.name())
+        })?;
+        let more_rounds = (f64::from(percent) / 100.0 / round).round() as u32;
+        let row = compared(args, &built, worker, percent, more_rounds)?;
         eprintln!("{row:?}");
         results.work.push(row);
         crate::keep(args, results)?;
@@ -172,12 +183,12 @@ pub fn ask(args: &Args, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-fn compared(args: &Args, built: &Built, worker: Worker, percent: u32) -> Result<Row> {
+fn compared(args: &Args, built: &Built, worker: Worker, percent: u32, more_rounds: u32) -> Result<Row> {
     let folder = tempfile::tempdir()?;
     let mut command = Command::new(&args.tare);
     let budget = args.work_budget.as_deref().unwrap_or(BUDGET);
     command.args(["compare", "--json", "-q", "--budget", budget, "--sut", &built.command(worker)]);
-    command.args([worker.page(0), worker.page(percent)]);
+    command.args([worker.page(0), worker.page(more_rounds)]);
     command
         .env("TARE_STATE_DIR", folder.path())
         .stdin(Stdio::null())
@@ -195,6 +206,7 @@ fn compared(args: &Args, built: &Built, worker: Worker, percent: u32) -> Result<
     Ok(Row {
         worker,
         percent,
+        more_rounds,
         started_unix_s,
         elapsed_s: found.elapsed_s,
         launches: found.launches.len(),
@@ -207,7 +219,7 @@ fn compared(args: &Args, built: &Built, worker: Worker, percent: u32) -> Result<
 }
 
 /// A fresh process on CPU 0, its generator on CPU 1.
-fn long_cost_s(args: &Args, built: &Built, worker: Worker, percent: u32) -> Result<f64> {
+fn long_cost_s(args: &Args, built: &Built, worker: Worker, more_rounds: u32) -> Result<f64> {
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let line = built.command(worker).replace("{port}", &port.to_string());
     let mut command = Command::new("sh");
@@ -220,7 +232,7 @@ fn long_cost_s(args: &Args, built: &Built, worker: Worker, percent: u32) -> Resu
             ensure!(Instant::now() < deadline, "{} does not answer", worker.name());
             std::thread::sleep(Duration::from_millis(5));
         }
-        let url = format!("http://{address}{}", worker.page(percent));
+        let url = format!("http://{address}{}", worker.page(more_rounds));
         loaded(&args.tare, &url, worker.loaded_s())?;
         let before = process_cpu_ns(child.id())?;
         let answers = loaded(&args.tare, &url, COUNTED_S)?;
@@ -235,7 +247,21 @@ fn long_cost_s(args: &Args, built: &Built, worker: Worker, percent: u32) -> Resu
 fn loaded(tare: &PathBuf, url: &str, seconds: u32) -> Result<f64> {
     let mut command = Command::new(tare);
     let length = format!("{seconds}s");
-    command.args(["load", "--json", "-t1", "-c8", "--load-cpus", "1", "-d", &length, "-w", "0s", url]);
+    // A generator that sleeps would have the server pay for waking it, which it does not beside another.
+    command.args([
+        "load",
+        "--json",
+        "--busy-poll",
+        "-t1",
+        "-c8",
+        "--load-cpus",
+        "1",
+        "-d",
+        &length,
+        "-w",
+        "0s",
+        url,
+    ]);
     let output = command.stdin(Stdio::null()).output()?;
     ensure!(output.status.success(), "tare load: {}", String::from_utf8_lossy(&output.stderr));
     let found: serde_json::Value = serde_json::from_slice(&output.stdout)?;
@@ -243,13 +269,15 @@ fn loaded(tare: &PathBuf, url: &str, seconds: u32) -> Result<f64> {
     answers.with_context(|| format!("no count of requests in {found}"))
 }
 
-/// How much more a request costs in truth: by the medians of the runs without and with [`LEVER_PERCENT`] more, in proportion.
-fn truth(results: &Results, worker: Worker, percent: u32) -> Option<f64> {
-    let of = |percent: u32| {
-        let costs = results.truths.iter().filter(|one| (one.worker, one.percent) == (worker, percent));
+/// What a round of the loop costs in truth, as a share of a request without more work: by the medians of the runs without and with
+/// [`Worker::lever_rounds`] more.
+fn cost_of_a_round(results: &Results, worker: Worker) -> Option<f64> {
+    let of = |more_rounds: u32| {
+        let costs =
+            results.truths.iter().filter(|one| (one.worker, one.more_rounds) == (worker, more_rounds));
         median(costs.map(|one| one.cost_s).collect())
     };
-    Some((of(LEVER_PERCENT)? / of(0)? - 1.0) * f64::from(percent) / f64::from(LEVER_PERCENT))
+    Some((of(worker.lever_rounds())? / of(0)? - 1.0) / f64::from(worker.lever_rounds()))
 }
 
 /// A row for each server and how much more work it does.
@@ -264,18 +292,16 @@ pub fn markdown(results: &Results) -> String {
     for (worker, percent) in Worker::ALL.into_iter().flat_map(|worker| [(worker, 2), (worker, 5)]) {
         let rows: Vec<&Row> =
             results.work.iter().filter(|row| (row.worker, row.percent) == (worker, percent)).collect();
-        let runs = results
-            .truths
-            .iter()
-            .filter(|one| one.worker == worker && [0, LEVER_PERCENT].contains(&one.percent));
-        let truth = truth(results, worker, percent);
+        let runs = results.truths.iter().filter(|one| one.worker == worker);
+        let round = cost_of_a_round(results, worker);
+        let truth = |row: &Row| Some(round? * f64::from(row.more_rounds));
         let share =
             |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{:+.2} %", value * 100.0));
         let number = |value: Option<f64>, places: usize| {
             value.map_or("–".to_owned(), |value| format!("{value:.places$}"))
         };
         let holds = |row: &&&Row| {
-            let Some((change, truth)) = row.change.zip(truth) else { return false };
+            let Some((change, truth)) = row.change.zip(truth(row)) else { return false };
             change.interval[0] <= truth && truth <= change.interval[1]
         };
         let of =
@@ -283,7 +309,7 @@ pub fn markdown(results: &Results) -> String {
         text += &format!(
             "| {} | {percent} % | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
             worker.name(),
-            share(truth),
+            share(of(&truth)),
             runs.count(),
             rows.len(),
             rows.iter().filter(holds).count(),

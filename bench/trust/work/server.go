@@ -1,4 +1,4 @@
-// Go's own server on one CPU: /?n=N answers with N rows as JSON.
+// Go's own server on one CPU: /?n=N answers with N rows as JSON, and with MORE_ROUNDS more.
 package main
 
 import (
@@ -17,10 +17,11 @@ type row struct {
 
 func main() {
 	runtime.GOMAXPROCS(1)
+	more, _ := strconv.Atoi(os.Getenv("MORE_ROUNDS"))
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		count, _ := strconv.Atoi(r.URL.Query().Get("n"))
 		rows := make([]row, 0)
-		for i := 0; i < count; i++ {
+		for i := 0; i < count+more; i++ {
 			rows = append(rows, row{i, "n" + strconv.Itoa(i), []string{"a" + strconv.Itoa(i), "b" + strconv.Itoa(i)}})
 		}
 		json.NewEncoder(w).Encode(rows)
