@@ -153,6 +153,7 @@ fn row(thread: &Thread, role: Role, window_s: f64) -> ThreadRow {
         pid: thread.id.pid,
         tid: thread.id.tid,
         name: thread.id.name.clone(),
+        lived: ratio(of_s, window_s).min(1.0),
         user: share(thread.modes.user_s),
         system: share(thread.modes.system_s),
         run: share(thread.run_s),

@@ -2,6 +2,7 @@
 
 pub(crate) mod accounting;
 pub(crate) mod against;
+mod compiles;
 pub(crate) mod confirmation;
 pub(crate) mod execution;
 pub(crate) mod explain;

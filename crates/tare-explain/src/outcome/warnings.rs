@@ -8,6 +8,7 @@ use crate::capacity::core_latency::{self, Moved};
 use crate::capacity::levels::Accounting;
 use crate::capacity::schedule;
 use crate::capacity::service_demand::Basis;
+use crate::outcome::compiles::{Compiles, compiles};
 use crate::outcome::failures::{self, Mostly, NO_REQUESTS_HINT, errors_text, no_requests_text};
 use crate::outcome::generator_report::{self, OtherTime};
 use crate::outcome::own_count::{self, OtherCount};
@@ -105,6 +106,7 @@ enum Doubt<'a> {
         cpus: f64,
     },
     FewSamples(FewSamples),
+    Compiles(Compiles),
     CouldNotJudge {
         causes: String,
         missing: &'a Missing,
@@ -147,6 +149,7 @@ impl Doubt<'_> {
             Doubt::RunsUnchecked { .. } => "accounting-unchecked",
             Doubt::ObserversOnSutCpus { .. } => "observers-on-sut-cpus",
             Doubt::FewSamples(_) => "few-samples",
+            Doubt::Compiles(_) => "compiles-first",
             Doubt::CouldNotJudge { .. } => "could-not-judge",
         }
     }
@@ -246,6 +249,10 @@ impl Doubt<'_> {
                 "{taken:.0} call stacks were sampled, where its CPU time gives {expected:.0} at {rate_hz:.0} Hz: the clock fired less often \
                  than it was to, and perhaps not where the time went"
             ),
+            Doubt::Compiles(Compiles { share, .. }) => format!(
+                "{:.0} % of the CPU time was of compilers and linkers: time, CPU time and bottleneck are of them too, the benchmarks' results are not",
+                100.0 * share
+            ),
             Doubt::CouldNotJudge { causes, missing } => format!("could not judge {causes}: {}", missing.why),
         }
     }
@@ -307,6 +314,7 @@ impl Doubt<'_> {
             Doubt::FewSamples(_) => {
                 "take care with shares of functions; measure again at a rate that the clock can keep (--stacks=199), with no other sampler beside"
             }
+            Doubt::Compiles(Compiles { hint, .. }) => hint,
             Doubt::SutUnseen(missing) | Doubt::ClockMissing(missing) => &missing.remedy,
             Doubt::NetMissing(missing) | Doubt::CouldNotJudge { missing, .. } => &missing.remedy,
         };
@@ -345,6 +353,7 @@ pub(crate) fn warnings(
         {
             warnings.push(Doubt::RunsUnchecked { seconds });
         }
+        warnings.extend(compiles(accounting).map(Doubt::Compiles));
     }
     common(accounting, &mut warnings);
     let cpus = crate::outcome::own_cost::on_sut_cpus(accounting);

@@ -4,6 +4,7 @@ use crate::support::*;
 use tare_explain::explain;
 use tare_model::observation::{Observation, Role};
 use tare_model::outcome::{Cause, NetOrMissing, Outcome, TareCause};
+use tare_model::plan::Workload;
 use tare_model::trial::Measure;
 
 fn runs(scene: &Scene) -> Outcome {
@@ -154,4 +155,28 @@ fn runs_that_were_only_timed_say_how_long_and_the_others_what_for() {
     // The times are alike, whatever the two that were observed took.
     let ids: Vec<&str> = outcome.verdict.warnings.iter().map(|warning| warning.id.as_str()).collect();
     assert!(!ids.contains(&"too-noisy"), "{ids:?}");
+}
+
+/// `go test` compiles before it measures, and a program called as a compiler is may be what is measured.
+#[test]
+fn compilers_before_a_benchmark_are_named_and_a_compiler_that_is_measured_is_not() {
+    let compiled = |command: &str, name: &'static str| {
+        let compiler = Thread { pid: 4713, tid: 4713, name, ..program(0.6, 0.0) };
+        let scene = Scene { threads: vec![program(0.3, 0.0), compiler], ..Scene::default() };
+        let mut record = commands(&[(2.0, 0, scene.clone()), (2.0, 0, scene.clone()), (2.0, 0, scene)]);
+        if let Workload::Command(workload) = &mut record.plan.workload {
+            workload.commands = vec![command.to_owned()];
+        }
+        let warnings = explain(&record).verdict.warnings;
+        warnings.into_iter().find(|warning| warning.id == "compiles-first")
+    };
+    let warning = compiled("go test -bench=. ./...", "compile").unwrap();
+    assert!(warning.text.starts_with("67 % of the CPU time was of compilers"), "{}", warning.text);
+    assert!(warning.hint.contains("go test -c"), "{}", warning.hint);
+    assert!(compiled("/usr/local/bin/cargo bench", "rustc").is_some());
+    for (command, name) in
+        [("go test -bench=.", "link.test"), ("rustc main.rs", "rustc"), ("go build .", "compile")]
+    {
+        assert!(compiled(command, name).is_none(), "{command}");
+    }
 }
