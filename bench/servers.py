@@ -28,11 +28,11 @@ def command(name, port, folder):
     return [built, str(port)]
 
 
-def answers(port, server):
+def answers(port, server, path="/"):
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline and server.poll() is None:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=1).read()
+            urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=1).read()
             return True
         except OSError:
             time.sleep(0.05)
