@@ -60,7 +60,7 @@ fn choose(
 }
 
 /// Prints who runs where, and by whose choice (`-v`). `threads`: of the server.
-pub(crate) fn report(placement: &Placement, place: &PlaceRequest, threads: usize) {
+pub(crate) fn report(placement: &Placement, place: &PlaceRequest, threads: usize, topology: &Topology) {
     if !enabled!(target: "placement", Level::INFO) {
         return;
     }
@@ -72,7 +72,13 @@ pub(crate) fn report(placement: &Placement, place: &PlaceRequest, threads: usize
     };
     let why_load = match &place.load_cpus {
         Some(_) => "given by --load-cpus",
-        None => "those that the server does not use, as far as there are such",
+        None if has_cores_of_its_own(placement, topology) => {
+            "the server uses none of them, nor a core of theirs"
+        }
+        None if placement.load_cpus.iter().any(|cpu| placement.sut_cpus.contains(cpu)) => {
+            "there are too few for it to have its own"
+        }
+        None => "the server uses none of them",
     };
     info!(target: "placement", "server on CPUs {}: {why_sut}", list(&placement.sut_cpus));
     info!(target: "placement", "load generator on CPUs {}: {why_load}", list(&placement.load_cpus));

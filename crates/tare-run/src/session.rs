@@ -63,7 +63,7 @@ fn server(mut resolved: Resolved, running: &mut Running<'_>) -> Result<(), LabEr
     for note in &placement.notes {
         running.progress.show(Event::Notice(note.clone()));
     }
-    place::report(&placement, &resolved.request.place, sut.tids().len());
+    place::report(&placement, &resolved.request.place, sut.tids().len(), &topology);
     let request = &resolved.request;
     // Kept until the end: dropping it puts an attached SUT back on the CPUs it came with.
     let journal = running.journal.clone();

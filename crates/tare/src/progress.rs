@@ -17,6 +17,10 @@ pub fn display(quiet: bool) -> Box<dyn Progress> {
         Box::new(Silent)
     } else if std::io::stderr().is_terminal() && !prints_decisions() {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+        // Nothing is known of its length yet. A template that does not parse would be a defect of this line; the default then serves.
+        if let Ok(style) = ProgressStyle::with_template("{msg}") {
+            bar.set_style(style);
+        }
         Box::new(Bar { bar, total_s: None })
     } else {
         Box::new(Lines { last_live: Instant::now(), last_done: None, phase: None })
@@ -47,7 +51,7 @@ impl Progress for Bar {
                 }
             }
             Event::Live { elapsed_s, rate_hz, phase } => {
-                self.bar.set_position((elapsed_s * 1e3) as u64);
+                self.bar.set_position(position_ms(elapsed_s, self.total_s));
                 let left = self.total_s.and_then(|total_s| left(total_s - elapsed_s)).unwrap_or_default();
                 let parts = [phase, rate(rate_hz), left];
                 let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -102,6 +106,13 @@ impl Progress for Lines {
     }
 }
 
+/// What takes longer than was expected has not ended: its bar stays short of full.
+const FULL_BEFORE_END: f64 = 0.99;
+
+fn position_ms(elapsed_s: f64, total_s: Option<f64>) -> u64 {
+    (1e3 * elapsed_s.min(total_s.map_or(f64::INFINITY, |total_s| FULL_BEFORE_END * total_s))) as u64
+}
+
 /// Longer times are given in minutes.
 const IN_MINUTES_S: f64 = 120.0;
 
@@ -120,7 +131,14 @@ fn rate(rate_hz: Option<f64>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::left;
+    use super::{left, position_ms};
+
+    #[test]
+    fn a_bar_is_full_at_the_end_alone() {
+        assert_eq!(position_ms(3.0, Some(10.0)), 3000);
+        assert_eq!((position_ms(10.0, Some(10.0)), position_ms(25.0, Some(10.0))), (9900, 9900));
+        assert_eq!(position_ms(25.0, None), 25_000);
+    }
 
     #[test]
     fn time_left_is_said_while_there_is_some() {

@@ -21,6 +21,7 @@ fn outcome(rate_hz: f64, p99_ns: f64, voluntary_hz: f64) -> Outcome {
         cgroup: Reading::missing("not read"),
     };
     let thread = |run: f64, voluntary_hz: f64| ThreadRow {
+        lived: 1.0,
         role: Role::Sut,
         pid: 1,
         tid: 1,

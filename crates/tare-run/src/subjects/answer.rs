@@ -4,6 +4,7 @@ use super::sut::Sut;
 use crate::ask::{is_asked_wrongly, preflight};
 use crate::error::{LOAD_HELP, LabError};
 use crate::process::{alive, descendants};
+use crate::progress::Event;
 use crate::running::Running;
 use std::net::TcpStream;
 use std::sync::atomic::AtomicBool;
@@ -54,6 +55,10 @@ pub(super) fn landed(load: &LoadSpec, preflight: &Preflight) -> Result<Target, L
 pub(crate) fn notes(load: &LoadSpec, sut: &Sut, running: &mut Running<'_>) -> Result<(), LabError> {
     let route = &load.route;
     let Some(target) = &sut.target else { return Ok(()) };
+    if let Some(text) = sut.first_status.and_then(|status| refused(target, status)) {
+        // Shown at once, since a run takes its time; the result has the counts.
+        running.progress.show(Event::Notice(text));
+    }
     if route.follow && *target != route.target {
         let text = format!("{} redirects to {target}: that is where the load goes", route.target);
         running.notice("redirects-followed", &text, "this URL can be given by itself, without --follow")?;
@@ -63,6 +68,15 @@ pub(crate) fn notes(load: &LoadSpec, sut: &Sut, running: &mut Running<'_>) -> Re
         running.notice("certificate-not-verified", &text, "--cacert FILE names an issuer to trust")?;
     }
     Ok(())
+}
+
+/// What to say at once of a first answer that is an error.
+fn refused(target: &Target, status: u16) -> Option<String> {
+    (status >= 400).then(|| {
+        format!(
+            "the first answer of {target} has status {status}: such answers count as errors (is the path right? Ctrl-C ends this run)"
+        )
+    })
 }
 
 /// The processes that answered, and whether they are in our own network namespace.
@@ -89,4 +103,19 @@ fn of_unix_socket(listener: u32) -> Result<Vec<u32>, sockets::NotFound> {
 pub(crate) fn is_taken(at: &HostPort) -> bool {
     let addresses = at.resolve().unwrap_or_default();
     addresses.iter().any(|address| TcpStream::connect_timeout(address, ACCEPT_WITHIN).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_answer_that_is_an_error_is_said_at_once() {
+        let target = Target::parse("http://127.0.0.1:8080/wrong").unwrap();
+        let text = refused(&target, 404).unwrap();
+        assert!(text.contains("/wrong has status 404") && text.contains("Ctrl-C"), "{text}");
+        for status in [200, 204, 301, 304] {
+            assert_eq!(refused(&target, status), None);
+        }
+    }
 }

@@ -61,7 +61,7 @@ fn find(load: &LoadSpec, interrupt: &AtomicBool) -> Result<Sut, LabError> {
             sut
         }
     };
-    Ok(sut.reached_by(&load.route))
+    Ok(sut.answered(&preflight).reached_by(&load.route))
 }
 
 #[cfg(test)]

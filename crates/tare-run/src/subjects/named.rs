@@ -14,6 +14,7 @@ pub(super) fn named(pids: Vec<u32>, resolved: &Resolved, running: &mut Running<'
         return Ok(Sut::connected(pids, kind));
     }
     let load = &resolved.request.traffic;
-    let target = landed(load, &reach(load, running.interrupt)?)?;
-    Ok(Sut::answering(target, pids, kind).reached_by(&load.route).seen_from_here())
+    let preflight = reach(load, running.interrupt)?;
+    let sut = Sut::answering(landed(load, &preflight)?, pids, kind).answered(&preflight);
+    Ok(sut.reached_by(&load.route).seen_from_here())
 }

@@ -181,7 +181,9 @@ impl Starting {
             Err(_) => (descendants(self.started.pid()), true),
         };
         let kind = plan::Sut::Started { command: self.command };
-        let mut sut = Sut::answering(landed(load, &preflight)?, pids, kind).reached_by(&load.route);
+        let mut sut = Sut::answering(landed(load, &preflight)?, pids, kind)
+            .answered(&preflight)
+            .reached_by(&load.route);
         if !same_namespace {
             sut.transport = plan::Transport::Namespace;
         }

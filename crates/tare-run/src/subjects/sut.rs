@@ -3,7 +3,7 @@
 use crate::error::LabError;
 use crate::process::{Started, alive};
 use std::time::{Duration, Instant};
-use tare_load::{LoadSpec, Route, Target};
+use tare_load::{LoadSpec, Preflight, Route, Target};
 use tare_machine::namespaces::namespace;
 use tare_machine::{Root, procs};
 use tare_model::plan::{self, Transport};
@@ -25,6 +25,8 @@ pub struct Sut {
     pub kind: plan::Sut,
     /// How requests reach it.
     pub transport: Transport,
+    /// The status of its first answer, where it was asked before the load.
+    pub first_status: Option<u16>,
     pub(super) started: Option<Started>,
 }
 
@@ -32,7 +34,21 @@ impl Sut {
     /// One that answers HTTP on this machine.
     pub(super) fn answering(target: Target, pids: Vec<u32>, kind: plan::Sut) -> Sut {
         let port = Some(target.port());
-        Sut { target: Some(target), port, pids, kind, transport: Transport::Loopback, started: None }
+        Sut {
+            target: Some(target),
+            port,
+            pids,
+            kind,
+            transport: Transport::Loopback,
+            first_status: None,
+            started: None,
+        }
+    }
+
+    /// The same, which has given this answer.
+    pub(super) fn answered(mut self, preflight: &Preflight) -> Sut {
+        self.first_status = Some(preflight.status);
+        self
     }
 
     /// The same, where it is reached by this route.
@@ -55,7 +71,15 @@ impl Sut {
 
     /// One that is connected to, whatever it speaks.
     pub(super) fn connected(pids: Vec<u32>, kind: plan::Sut) -> Sut {
-        Sut { target: None, port: None, pids, kind, transport: Transport::Loopback, started: None }
+        Sut {
+            target: None,
+            port: None,
+            pids,
+            kind,
+            transport: Transport::Loopback,
+            first_status: None,
+            started: None,
+        }
     }
 
     /// A program, whose processes are others in each run.
