@@ -2,6 +2,7 @@
 //!
 //! Rules and accounting use the typed constants of [`crate::metrics`], never string literals.
 
+use crate::Missing;
 use serde::{Deserialize, Serialize};
 
 /// The unit of a metric's values.
@@ -47,6 +48,13 @@ pub struct Descriptor {
     pub help: &'static str,
     /// Where the number comes from (file and field).
     pub source: &'static str,
+}
+
+impl Descriptor {
+    /// Why there is no value, where no observer gave a reason: in words, with the name that `--json` and the record have.
+    pub fn not_observed(&self) -> Missing {
+        Missing::new(format!("“{}” was not observed ({})", self.help.trim_end_matches('.'), self.id))
+    }
 }
 
 /// What a column of samples is about.

@@ -143,7 +143,7 @@ impl Observation {
                 absence.metric == metric.id && absence.subject.as_ref().is_none_or(|only| only == subject)
             })
             .map(|absence| absence.reason.clone())
-            .unwrap_or_else(|| Missing::new(format!("{} was not observed", metric.id)))
+            .unwrap_or_else(|| metric.not_observed())
     }
 
     /// Indices of the threads with a role.

@@ -167,5 +167,5 @@ fn absent(accounting: &Accounting, metric: &Descriptor) -> Missing {
         .filter(|absence| absence.metric == metric.id)
         .map(|absence| absence.reason.clone())
         .next()
-        .unwrap_or_else(|| Missing::new(format!("{} was not observed", metric.id)))
+        .unwrap_or_else(|| metric.not_observed())
 }

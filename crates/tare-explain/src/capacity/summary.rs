@@ -69,7 +69,11 @@ fn others_on(pool: &Closed, cpus: &[u32]) -> Vec<(String, f64)> {
         }
     }
     let share = |run_s: f64| if pool.span.wall_s > 0.0 { run_s / pool.span.wall_s } else { 0.0 };
-    let named = |pid: u32, name: &str| if pid == 0 { name.to_owned() } else { format!("{name}/{pid}") };
+    let named = |pid: u32, name: &str| {
+        // Its own threads are not among them.
+        let name = if name == "tare" { "another tare" } else { name };
+        if pid == 0 { name.to_owned() } else { format!("{name}/{pid}") }
+    };
     let mut busiest: Vec<(String, f64)> = processes
         .into_iter()
         .map(|((pid, _), (name, run_s))| (named(pid, name), share(run_s)))

@@ -98,6 +98,10 @@ impl TimeAccounting {
     }
 }
 
+fn whole() -> f64 {
+    1.0
+}
+
 /// One thread, as pidstat shows it.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct ThreadRow {
@@ -109,13 +113,16 @@ pub struct ThreadRow {
     pub tid: u32,
     /// Name.
     pub name: String,
+    /// Share of the window that it lived, 0..1; many that came and went count as the whole of it. The other shares and rates are of this part.
+    #[serde(default = "whole")]
+    pub lived: f64,
     /// Share of one CPU in user mode, 0..1.
     pub user: f64,
     /// Share of one CPU in the kernel, 0..1.
     pub system: f64,
-    /// Share of the window on a CPU, 0..1.
+    /// Share of its life on a CPU, 0..1.
     pub run: f64,
-    /// Share of the window runnable without a CPU.
+    /// Share of its life runnable without a CPU.
     pub wait: f64,
     /// Voluntary switches per second.
     pub voluntary_hz: f64,

@@ -111,7 +111,7 @@ fn role_rows(threads: Vec<&ThreadRow>) -> Vec<Row> {
     let (shown, folded) = awake.split_at(shown);
     let mut rows: Vec<Row> = shown.iter().map(|thread| row(thread)).collect();
     if !folded.is_empty() {
-        rows.push(folded_row(&format!("{} more", folded.len()), folded));
+        rows.push(folded_row(&format!("{} more, summed", folded.len()), folded));
     }
     match asleep.as_slice() {
         [] => {}
@@ -151,7 +151,10 @@ fn id(number: u32) -> String {
 }
 
 fn folded_row(name: &str, folded: &[&ThreadRow]) -> Row {
-    let sum = |figure: fn(&ThreadRow) -> f64| folded.iter().map(|thread| figure(thread)).sum::<f64>();
+    // Of the window: threads that lived one after the other cannot have run for more than it together.
+    let sum = |figure: fn(&ThreadRow) -> f64| {
+        folded.iter().map(|thread| thread.lived * figure(thread)).sum::<f64>()
+    };
     let shares = [sum(|one| one.user), sum(|one| one.system), sum(|one| one.run), sum(|one| one.wait)];
     let rates = [sum(|one| one.voluntary_hz), sum(|one| one.involuntary_hz)];
     let mut cpus: Vec<u32> = folded.iter().flat_map(|thread| thread.cpus.iter().copied()).collect();

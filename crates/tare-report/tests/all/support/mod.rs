@@ -16,6 +16,7 @@ use tare_model::{Missing, Reading, Record};
 
 fn thread(pid: u32, name: &str, run: f64, wait: f64, switches: [f64; 2], cpu: u32) -> ThreadRow {
     ThreadRow {
+        lived: 1.0,
         role: Role::Sut,
         pid,
         tid: pid,
