@@ -116,6 +116,57 @@ fn what_stands_around_results_of_others_is_read_where_there_are_none() {
     }
 }
 
+/// A format that recognises a line and has nothing to read is no result, unless its tool complains.
+#[test]
+fn a_summary_without_figures_counts_where_nobody_knows_more() {
+    let begun = "Running 1s test @ http://127.0.0.1:8080/\n";
+    let of = |text: &str| read(&Input::of_text(text)).map(|read| (read.format, read.metrics.len()));
+    assert_eq!(of(begun), Some(("wrk".to_owned(), 0)));
+    assert!(read_printed(begun).is_none());
+    let time = "real\t0m1.250s\nuser\t0m0.001s\nsys\t0m0.000s\n";
+    assert_eq!(of(&format!("{begun}{time}")), Some(("gnu-time".to_owned(), 3)));
+    let refused = "unable to connect to 127.0.0.1:8080 Connection refused\n";
+    let read = read_printed(refused).unwrap();
+    assert_eq!((read.format.as_str(), read.warnings.len()), ("wrk", 1));
+    for words in ["  Spent 12 % in GC\n", "unable to connect to the database\n", "a_b:\n    x  =  y\n"] {
+        assert!(of(words).is_none() && read_printed(words).is_none(), "{words}");
+    }
+}
+
+#[test]
+fn results_of_another_tool_are_said_not_to_be_read() {
+    let go = "BenchmarkX-2\t100\t12.5 ns/op\n";
+    let libtest = "test sort ... bench:       1,234 ns/iter (+/- 7)\n";
+    let load = include_str!("../tests/fixtures/wrk/plain.txt");
+    let counts = include_str!("../tests/fixtures/perf-stat/text_6.1.txt");
+    for (text, format, other) in [
+        (format!("{go}{libtest}"), "go-bench", "libtest-bench"),
+        (format!("{load}{libtest}"), "libtest-bench", "wrk"),
+        (format!("{counts}{load}"), "wrk", "perf-stat"),
+        (format!("{load}{counts}"), "wrk", "perf-stat"),
+    ] {
+        for read in [read(&Input::of_text(&text)), read_printed(&text)] {
+            let read = read.unwrap();
+            let said: Vec<&str> = read.skipped.iter().map(|skipped| skipped.what.as_str()).collect();
+            assert_eq!((read.format.as_str(), said, read.skipped_count), (format, vec![other], 1));
+            assert!(read.skipped[0].why.contains("a file of their own"));
+        }
+    }
+    for text in [go, libtest, load] {
+        assert_eq!(read(&Input::of_text(text)).unwrap().skipped_count, 0, "{text}");
+    }
+}
+
+/// `perf stat ./program`: where the program prints no results, the counts are those.
+#[test]
+fn counts_around_a_program_without_results_are_read() {
+    let counts = include_str!("../tests/fixtures/perf-stat/text_6.1.txt");
+    let text = format!("hello\n{counts}");
+    for read in [read(&Input::of_text(&text)), read_printed(&text)] {
+        assert_eq!(read.unwrap().format, "perf-stat");
+    }
+}
+
 /// One line for each figure.
 fn describe(read: &ToolMetrics) -> String {
     let mut text = String::new();

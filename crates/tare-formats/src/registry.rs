@@ -4,11 +4,12 @@ use crate::decode::without_colours;
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::load_metrics;
+use crate::metrics::SKIPPED_MAX;
 use crate::reader::{Input, Reader};
 use crate::result::ToolOutput;
 use crate::{collectors, languages, loads, programs};
 use std::time::Duration;
-use tare_model::tool::ToolMetrics;
+use tare_model::tool::{Skipped, ToolMetrics};
 
 /// Every format that is read. No output is detected by two of them.
 pub const FORMATS: &[&Format] = &[
@@ -113,24 +114,139 @@ fn last() -> impl Iterator<Item = &'static Reader> {
     LAST.into_iter().flatten().copied()
 }
 
+/// Whoever may know a text.
+#[derive(Clone, Copy)]
+enum Source {
+    Reader(&'static Reader),
+    Format(&'static Format),
+}
+
+impl Source {
+    fn name(self) -> &'static str {
+        match self {
+            Source::Reader(reader) => reader.name,
+            Source::Format(format) => format.name,
+        }
+    }
+
+    /// What it says of the text, if that is its tool's.
+    fn read(self, input: &Input<'_>) -> Option<ToolMetrics> {
+        match self {
+            Source::Reader(reader) => reader.detects(input).then(|| reader.read(input)),
+            Source::Format(format) => {
+                format.detects(input.text).then(|| load_metrics::of(format, input.text))
+            }
+        }
+    }
+}
+
+fn formats() -> impl Iterator<Item = Source> {
+    FORMATS.iter().copied().map(Source::Format)
+}
+
+fn around() -> impl Iterator<Item = Source> {
+    programs::AROUND.iter().copied().map(Source::Reader)
+}
+
 /// What a tool printed that measures something; `None` where nobody knows it. Formats of collections are written to files: what looks
 /// like one here may be anybody's JSON.
 pub fn read_printed(printed: &str) -> Option<ToolMetrics> {
     let plain = without_colours(printed);
-    let printed = plain.as_str();
-    let tools = [languages::READERS, programs::READERS, loads::READERS].into_iter().flatten().copied();
-    read_by(tools, &Input::of_text(printed))
-        .or_else(|| detect(printed).map(|format| load_metrics::of(format, printed)))
+    let input = Input::of_text(&plain);
+    let tools = || {
+        let all = [languages::READERS, programs::READERS, loads::READERS];
+        all.into_iter().flatten().copied().map(Source::Reader)
+    };
+    let counting = programs::COUNTING.iter().copied().map(Source::Reader);
+    let found = of_tools(tools(), &input).sure.or_else(|| read_by(counting, &input))?;
+    Some(with_others(found, tools().chain(formats()).chain(around()), &input))
 }
 
 /// What a file of results says, whosever they are; `None` where nobody knows it.
 pub fn read(input: &Input<'_>) -> Option<ToolMetrics> {
-    let by_format = || detect(input.text).map(|format| load_metrics::of(format, input.text));
-    read_by(measuring(), input).or_else(by_format).or_else(|| read_by(last(), input))
+    let measuring = || measuring().map(Source::Reader);
+    let OfTools { sure, cut_off } = of_tools(measuring(), input);
+    let found = sure.or_else(|| read_by(last().map(Source::Reader), input)).or(cut_off)?;
+    Some(with_others(found, measuring().chain(formats()).chain(around()), input))
 }
 
-fn read_by(mut readers: impl Iterator<Item = &'static Reader>, input: &Input<'_>) -> Option<ToolMetrics> {
-    let read = readers.find(|reader| reader.detects(input)).map(|reader| reader.read(input));
+/// What tools that measure something say of a text.
+struct OfTools {
+    sure: Option<ToolMetrics>,
+    /// A line of a summary was there, and nothing to read: other texts may have such a line.
+    cut_off: Option<ToolMetrics>,
+}
+
+/// By these readers and by the formats of summaries.
+fn of_tools(readers: impl Iterator<Item = Source>, input: &Input<'_>) -> OfTools {
+    let by_reader = read_by(readers, input);
+    if by_reader.as_ref().is_some_and(has_metrics) {
+        return OfTools { sure: by_reader, cut_off: None };
+    }
+    let by_format = read_by(formats(), input);
+    // What a tool complains of is said in its own words.
+    let is_sure = |read: &ToolMetrics| has_metrics(read) || by_reader.is_none() && !read.warnings.is_empty();
+    if by_format.as_ref().is_some_and(is_sure) {
+        return OfTools { sure: by_format, cut_off: None };
+    }
+    OfTools { sure: by_reader, cut_off: by_format }
+}
+
+fn has_metrics(read: &ToolMetrics) -> bool {
+    !read.metrics.is_empty()
+}
+
+/// What the first of them says that finds metrics; where none does, why the first that knows the text finds none.
+fn read_by(sources: impl Iterator<Item = Source>, input: &Input<'_>) -> Option<ToolMetrics> {
+    let mut first = None;
+    for read in sources.filter_map(|source| source.read(input)) {
+        if has_metrics(&read) {
+            return Some(read);
+        }
+        first = first.or(Some(read));
+    }
     // A text that only has a tool's words in it (its source) says nothing.
-    read.filter(|read| !read.metrics.is_empty() || read.skipped_count > 0 || !read.warnings.is_empty())
+    first.filter(|read| read.skipped_count > 0 || !read.warnings.is_empty())
+}
+
+/// So much of a text is searched for results of other tools.
+const OTHERS_BYTES_MAX: usize = 1 << 22;
+
+/// Says which other tools' results the text holds too: one file is of one tool.
+fn with_others(
+    mut found: ToolMetrics,
+    sources: impl Iterator<Item = Source>,
+    input: &Input<'_>,
+) -> ToolMetrics {
+    let input = beginning(input);
+    let mut names: Vec<&str> = Vec::new();
+    for source in sources {
+        let name = source.name();
+        let is_new = name != found.format && !names.contains(&name);
+        if is_new && source.read(&input).is_some_and(|read| has_metrics(&read)) {
+            names.push(name);
+        }
+    }
+    let others = names.into_iter().map(|name| Skipped {
+        what: name.to_owned(),
+        line: 1,
+        why: "the text also holds results of this tool, which are not read: give them in a file of their own"
+            .to_owned(),
+    });
+    let mut skipped: Vec<Skipped> = others.collect();
+    found.skipped_count = found.skipped_count.saturating_add(skipped.len() as u64);
+    // In front, where they are seen.
+    skipped.append(&mut found.skipped);
+    skipped.truncate(SKIPPED_MAX);
+    found.skipped = skipped;
+    found
+}
+
+fn beginning<'a>(input: &Input<'a>) -> Input<'a> {
+    let most = OTHERS_BYTES_MAX.min(input.text.len());
+    let end = (0..=most).rev().find(|end| input.text.is_char_boundary(*end)).unwrap_or_default();
+    Input {
+        bytes: input.bytes.get(..OTHERS_BYTES_MAX).unwrap_or(input.bytes),
+        text: input.text.get(..end).unwrap_or_default(),
+    }
 }

@@ -96,7 +96,10 @@ fn bench(line: u64, group: &str, one: &Value, better: Option<Better>, sample: Sa
         return metrics.skip(line, &benchmark, "it has no value");
     };
     let (value, unit) = scaled(value, one["unit"].as_str().unwrap_or_default());
-    let better = better.or_else(|| usual(&unit));
+    let own = one["biggerIsBetter"]
+        .as_bool()
+        .map(|is_bigger| if is_bigger { Better::Higher } else { Better::Lower });
+    let better = own.or(better).or_else(|| usual(&unit));
     let kind = Kind { benchmark: &benchmark, name: "value", unit: &unit, better };
     metrics.sample(line, kind, Sample { value, ..sample });
     for key in ["range", "extra"] {
@@ -109,6 +112,17 @@ fn bench(line: u64, group: &str, one: &Value, better: Option<Better>, sample: Sa
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn which_way_is_better_is_what_the_result_itself_says() {
+        let text = r#"[{"name": "a", "unit": "points", "value": 1, "biggerIsBetter": true},
+            {"name": "b", "unit": "points", "value": 1, "biggerIsBetter": false},
+            {"name": "c", "unit": "ops/sec", "value": 1, "biggerIsBetter": false}, {"name": "d", "unit": "points", "value": 1}]"#;
+        assert!(READER.detects(&Input::of_text(text)));
+        let read = READER.read(&Input::of_text(text));
+        let found: Vec<Option<Better>> = read.metrics.iter().map(|metric| metric.better).collect();
+        assert_eq!(found, [Some(Better::Higher), Some(Better::Lower), Some(Better::Lower), None]);
+    }
 
     #[test]
     fn other_lists_of_names_and_values_are_not_taken() {

@@ -1,10 +1,12 @@
-//! Plain CSV with a header: a column named `benchmark`, `name`, `test` or `command` groups its rows, every other one of numbers is a metric.
+//! Plain CSV with a header: a column named `benchmark`, `name`, `test` or `command` groups its rows, every other one of numbers is a metric. tare's own
+//! table of samples is read as the metrics that it was written of.
 
 use super::figures::{decimal, scaled, usual};
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
 use csv::StringRecord;
 use std::collections::HashMap;
+use tare_model::outcome::Better;
 
 pub(crate) const READER: Reader = Reader {
     name: "csv",
@@ -17,6 +19,8 @@ pub(crate) const READER: Reader = Reader {
 };
 
 const COLUMNS_MAX: usize = 1000;
+/// The header of what `tare export --format csv` writes: in base units.
+const OWN: [&str; 8] = ["benchmark", "metric", "unit", "better", "launch", "worker", "at_s", "value"];
 /// So many lines are looked at to know a table.
 const LOOKED_AT: usize = 100;
 
@@ -33,6 +37,10 @@ enum Column {
     /// Names the metric of the column `value`, or its unit.
     MetricName,
     MetricUnit,
+    /// Whether more is better, which thread or client a row is of, and when it was.
+    Better,
+    Worker,
+    At,
     Number,
     Text(String),
 }
@@ -44,11 +52,32 @@ impl Column {
             "launch" | "fork" => Column::Launch,
             "metric" => Column::MetricName,
             "unit" => Column::MetricUnit,
+            "better" => Column::Better,
+            "worker" => Column::Worker,
+            "at_s" => Column::At,
             "" | "index" | "#" | "row" | "iteration" | "timestamp" | "time_stamp" | "date" | "datetime" => {
                 Column::Place
             }
             _ => Column::Unknown,
         }
+    }
+
+    /// Whether the cell is what the column's title says; a column of that name may be of something else.
+    fn fits(&self, cell: &str) -> bool {
+        match self {
+            Column::Better => better(cell).is_some(),
+            Column::Worker => cell.parse::<u32>().is_ok(),
+            Column::At => decimal(cell).is_ok_and(f64::is_finite),
+            _ => true,
+        }
+    }
+}
+
+fn better(cell: &str) -> Option<Better> {
+    match cell {
+        "higher" => Some(Better::Higher),
+        "lower" => Some(Better::Lower),
+        _ => None,
     }
 }
 
@@ -70,7 +99,7 @@ fn table(text: &str) -> Option<(u8, &str)> {
         let figures = rows.iter().filter(is_figure).count();
         may_be_measured(name) && figures > 0 && figures * 3 >= rows.len()
     };
-    let fits = rows.len() >= 2 && (2..=COLUMNS_MAX).contains(&header.len());
+    let fits = (rows.len() >= 2 || header.iter().eq(OWN)) && (2..=COLUMNS_MAX).contains(&header.len());
     (fits && named && header.iter().enumerate().any(is_measured)).then_some((separator, text))
 }
 
@@ -86,7 +115,10 @@ fn may_be_measured(name: &str) -> bool {
         "id uuid uid gid pid year month day age zip zipcode postcode phone birthday born no nr number";
     let lower = name.to_ascii_lowercase();
     let is_known = NOT.split(' ').any(|not| not == lower) || lower.ends_with("_id");
-    let is_place = matches!(Column::of(name), Column::Group | Column::Place | Column::Launch);
+    let is_place = matches!(
+        Column::of(name),
+        Column::Group | Column::Place | Column::Launch | Column::Better | Column::Worker | Column::At
+    );
     name.chars().any(char::is_alphabetic) && !is_known && !is_place
 }
 
@@ -109,6 +141,7 @@ fn read(input: &Input<'_>, metrics: &mut Metrics) {
     }
     let titles = record.clone();
     let header = named(&titles);
+    let is_in_base = titles.iter().eq(OWN);
     let mut columns: Vec<Column> = record.iter().map(Column::of).collect();
     let (mut first_launch, mut next_launch) = (0_u32, 0_u32);
     loop {
@@ -144,7 +177,7 @@ fn read(input: &Input<'_>, metrics: &mut Metrics) {
             },
         };
         next_launch = next_launch.max(launch.saturating_add(1));
-        row(Place { line, launch }, &header, &mut columns, &record, metrics);
+        row(Place { line, launch, is_in_base }, &header, &mut columns, &record, metrics);
     }
     for (named, column) in header.iter().zip(&columns) {
         if let Column::Text(text) = column {
@@ -233,10 +266,11 @@ fn is_unit(end: &str) -> bool {
     known.contains(&end)
 }
 
-/// Where a row stands, and of which launch it is.
+/// Where a row stands, of which launch it is, and whether its values need no scaling.
 struct Place {
     line: u64,
     launch: u32,
+    is_in_base: bool,
 }
 
 fn row(place: Place, header: &[Named], columns: &mut [Column], record: &StringRecord, metrics: &mut Metrics) {
@@ -246,9 +280,18 @@ fn row(place: Place, header: &[Named], columns: &mut [Column], record: &StringRe
     };
     let groups = columns.iter().zip(record).filter(|(column, _)| **column == Column::Group);
     let benchmark = groups.map(|(_, cell)| cell).collect::<Vec<_>>().join("/");
-    let Place { line, launch } = place;
+    let Place { line, launch, is_in_base } = place;
+    for (column, cell) in columns.iter_mut().zip(record) {
+        if !cell.is_empty() && !column.fits(cell) {
+            *column = Column::Unknown;
+        }
+    }
     let metric = cell_of(columns, &Column::MetricName);
     let unit = cell_of(columns, &Column::MetricUnit);
+    // Where there is such a column, an empty cell says that it is not known.
+    let said = columns.contains(&Column::Better).then_some(better(cell_of(columns, &Column::Better)));
+    let worker = cell_of(columns, &Column::Worker).parse::<u32>().ok();
+    let at_s = decimal(cell_of(columns, &Column::At)).ok();
     for ((column, named), cell) in columns.iter_mut().zip(header).zip(record) {
         match column {
             Column::Unknown if cell.is_empty() => continue,
@@ -285,9 +328,10 @@ fn row(place: Place, header: &[Named], columns: &mut [Column], record: &StringRe
         };
         match value {
             Ok(value) => {
-                let (value, unit) = scaled(value, unit);
-                let kind = Kind { benchmark: &benchmark, name, unit: &unit, better: usual(&unit) };
-                metrics.sample(line, kind, Sample { value, launch, ..Sample::default() });
+                let (value, unit) = if is_in_base { (value, unit.to_owned()) } else { scaled(value, unit) };
+                let better = said.unwrap_or_else(|| usual(&unit));
+                let kind = Kind { benchmark: &benchmark, name, unit: &unit, better };
+                metrics.sample(line, kind, Sample { value, launch, worker, at_s });
             }
             Err(why) => metrics.skip(line, &format!("{}: {cell}", named.whole), why),
         }
@@ -297,7 +341,6 @@ fn row(place: Place, header: &[Named], columns: &mut [Column], record: &StringRe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tare_model::outcome::Better;
 
     fn of(text: &str) -> tare_model::tool::ToolMetrics {
         assert!(READER.detects(&Input::of_text(text)), "{text}");
@@ -377,6 +420,20 @@ mod tests {
                 ("time", "s", lower),
             ]
         );
+    }
+
+    #[test]
+    fn columns_of_another_meaning_are_not_taken_for_workers_and_times() {
+        let read = of("name,time_ms,worker,at_s,better\na,1,0,0.5,lower\na,2,1,1.5,lower\n");
+        let metric = &read.metrics[0];
+        assert_eq!(
+            (read.metrics.len(), &metric.workers[..], &metric.at_s[..]),
+            (1, &[0, 1][..], &[0.5, 1.5][..])
+        );
+        let read = of("name,time_ms,worker,better\na,1,left,2.5\na,2,left,3.5\n");
+        let found: Vec<_> = read.metrics.iter().map(|m| (m.name.as_str(), m.workers.len())).collect();
+        assert_eq!(found, [("time", 0), ("better", 0)]);
+        assert_eq!(read.configuration["worker"], "left");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Go's benchmark format, which benchstat reads.
 
 use super::format::{Export, Exported, number, without_samples};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use tare_model::outcome::Better;
 use tare_model::tool::{ToolMetric, ToolMetrics};
@@ -13,13 +13,16 @@ pub(super) const EXPORT: Export = Export {
 };
 
 fn write(read: &ToolMetrics) -> Exported {
+    let of_file = read.configuration.get("pkg").map_or("", String::as_str);
+    let blocks = blocks(read, of_file);
+    let is_of_all = blocks.iter().all(|block| block.package == of_file);
     let mut text = String::new();
     let mut put = |line: String| {
         // Writing to a string cannot fail.
         writeln!(text, "{line}").ok();
     };
     for (key, value) in &read.configuration {
-        if is_key(key) {
+        if is_key(key) && (is_of_all || key != "pkg") {
             put(format!("{key}: {}", value.replace(['\r', '\n'], " ")));
         }
     }
@@ -33,14 +36,15 @@ fn write(read: &ToolMetrics) -> Exported {
             put(format!("Unit {unit} better={better}"));
         }
     }
-    for benchmark in read.metrics.chunk_by(|one, other| one.benchmark == other.benchmark) {
-        let [first, ..] = benchmark else { continue };
-        let package = read.configuration.get("pkg").map(|package| format!("{package}."));
-        let name =
-            package.and_then(|package| first.benchmark.strip_prefix(&package)).unwrap_or(&first.benchmark);
-        let most = benchmark.iter().map(|metric| metric.samples.len()).max().unwrap_or(0);
+    let mut package = if is_of_all { of_file } else { "" };
+    for Block { package: own, name, metrics } in blocks {
+        if own != package {
+            put(format!("pkg: {own}").trim_end().to_owned());
+            package = own;
+        }
+        let most = metrics.iter().map(|metric| metric.samples.len()).max().unwrap_or(0);
         for at in 0..most {
-            let values = benchmark.iter().filter_map(|metric| {
+            let values = metrics.iter().filter_map(|metric| {
                 let (unit, scale) = unit(metric);
                 Some(format!(" {} {unit}", number(scale * metric.samples.get(at)?)))
             });
@@ -48,6 +52,48 @@ fn write(read: &ToolMetrics) -> Exported {
         }
     }
     Exported { content: text.into_bytes(), left_out: without_samples(read) }
+}
+
+/// The metrics of one benchmark.
+struct Block<'a> {
+    /// Empty where there is none.
+    package: &'a str,
+    /// Without the package.
+    name: &'a str,
+    metrics: &'a [ToolMetric],
+}
+
+/// All benchmarks, those of a package together: each line that names one begins a process.
+fn blocks<'a>(read: &'a ToolMetrics, of_file: &'a str) -> Vec<Block<'a>> {
+    let is_go = read.format == "go-bench";
+    let chunks = read.metrics.chunk_by(|one, other| one.benchmark == other.benchmark);
+    let mut blocks: Vec<Block<'a>> = chunks
+        .filter_map(|metrics| {
+            let (package, name) = parts(&metrics.first()?.benchmark, of_file, is_go);
+            Some(Block { package, name, metrics })
+        })
+        .collect();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for block in &blocks {
+        let next = places.len();
+        places.entry(block.package).or_insert(next);
+    }
+    blocks.sort_by_key(|block| places.get(block.package).copied());
+    blocks
+}
+
+/// The package and the name in it: `a/b.BenchmarkX` is what the reader makes of both. `of_file`: that of the whole file, of which
+/// results of other tools are as they stand.
+fn parts<'a>(benchmark: &'a str, of_file: &'a str, is_go: bool) -> (&'a str, &'a str) {
+    let own = benchmark.strip_prefix(of_file).and_then(|rest| rest.strip_prefix('.'));
+    match own {
+        Some(name) if !of_file.is_empty() => return (of_file, name),
+        _ if !is_go => return (of_file, benchmark),
+        _ => {}
+    }
+    let end = benchmark.find(".Benchmark").filter(|_| !benchmark.starts_with("Benchmark"));
+    let apart = end.and_then(|end| Some((benchmark.get(..end)?, benchmark.get(end + 1..)?)));
+    apart.unwrap_or(("", benchmark))
 }
 
 /// A key as the format has it: begins in lower case, without blanks or capitals.

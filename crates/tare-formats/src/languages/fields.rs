@@ -33,6 +33,14 @@ pub(super) fn is_plain(value: &Value) -> bool {
     }
 }
 
+/// The setting that says how much of what was printed warmed up.
+pub(super) const LEFT_OUT: &str = "left out";
+
+/// What it says of so many.
+pub(super) fn left_out(warm_ups: usize) -> Option<String> {
+    (warm_ups > 0).then(|| format!("{warm_ups} warm-up iterations, which are not results"))
+}
+
 /// Counts launches of benchmarks whose results are printed again and again.
 #[derive(Default)]
 pub(super) struct Launches(HashMap<String, u32>);

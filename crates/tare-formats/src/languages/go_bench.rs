@@ -3,6 +3,7 @@
 
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
+use crate::result::short;
 use crate::units::in_base;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -34,18 +35,33 @@ struct Event<'a> {
     output: Cow<'a, str>,
 }
 
-/// Calls `each` with every line that was printed, the line of the file that it ends in, and its package where that is known. Events of `-json` hold
-/// parts of lines, and those of several packages and tests stand between each other.
-fn each_line<'a>(lines: impl Iterator<Item = &'a str>, mut each: impl FnMut(u64, &str, Option<&str>)) {
+/// A line of the file.
+enum Line<'a> {
+    /// As it was printed, and its package where that is known.
+    Printed(&'a str, Option<&'a str>),
+    /// One of `-json` that is no event.
+    Broken(&'a str),
+}
+
+/// Calls `each` with every line that was printed, and the line of the file that it ends in. Events of `-json` hold parts of lines, and those of
+/// several packages and tests stand between each other.
+fn each_line<'a>(lines: impl Iterator<Item = &'a str>, mut each: impl FnMut(u64, Line<'_>)) {
     let mut parts: HashMap<(String, String), String> = HashMap::new();
-    let mut last = 0;
+    let (mut last, mut is_json) = (0, false);
     for (line, number) in lines.zip(1..) {
         last = number;
         if !line.starts_with('{') {
-            each(number, line.trim_end(), None);
+            each(number, Line::Printed(line.trim_end(), None));
             continue;
         }
-        let Ok(event) = serde_json::from_str::<Event<'_>>(line) else { continue };
+        let Ok(event) = serde_json::from_str::<Event<'_>>(line) else {
+            // What a benchmark itself prints stands inside of events, where there are some.
+            if is_json || line.contains("\"Action\":") {
+                each(number, Line::Broken(line));
+            }
+            continue;
+        };
+        is_json = true;
         if event.action != "output" {
             continue;
         }
@@ -53,19 +69,20 @@ fn each_line<'a>(lines: impl Iterator<Item = &'a str>, mut each: impl FnMut(u64,
         *part += &event.output;
         if part.ends_with('\n') {
             let whole = std::mem::take(part);
-            let package = Some(event.package.as_ref()).filter(|package| !package.is_empty());
-            whole.lines().for_each(|line| each(number, line.trim_end(), package));
+            let package = Some(&*event.package).filter(|package| !package.is_empty());
+            whole.lines().for_each(|line| each(number, Line::Printed(line.trim_end(), package)));
         }
     }
     for ((package, _), part) in parts.iter().filter(|(_, part)| !part.is_empty()) {
-        each(last, part, Some(package));
+        each(last, Line::Printed(part.as_str(), Some(package.as_str())));
     }
 }
 
 /// Whether one of the first lines is a result, or a name with its figures in the next one.
 fn detect(input: &Input<'_>) -> bool {
     let (mut found, mut begun) = (false, false);
-    each_line(input.head(), |_, line, _| {
+    each_line(input.head(), |_, line| {
+        let Line::Printed(line, _) = line else { return };
         let first = line.split_whitespace().next().unwrap_or_default();
         found |= is_result(line) || begun && is_result(&format!("BenchmarkX {line}")) && line.contains("/op");
         begun = is_name(first) || begun && !first.is_empty();
@@ -87,37 +104,68 @@ fn is_name(word: &str) -> bool {
     word.strip_prefix("Benchmark").is_some_and(|rest| !rest.starts_with(|c: char| c.is_lowercase()))
 }
 
+/// Keys of which another value is no other set-up: they are in the benchmark's name, or of the machine.
+const OF_ALL: [&str; 4] = ["pkg", "goos", "goarch", "cpu"];
+/// Most keys of a package that are kept.
+const KEYS_MAX: usize = 100;
+
 /// What the lines so far say of those that follow.
 #[derive(Default)]
 struct State {
-    /// `key: value` lines, in force until they are said again.
-    configuration: BTreeMap<String, String>,
+    /// `key: value` lines, in force until they are said again: by the package that printed them (`-json`), those of text under no name.
+    configuration: HashMap<String, BTreeMap<String, String>>,
+    /// The value of each key, where it is the same in all of the file.
+    values: BTreeMap<String, Option<String>>,
+    /// What held for each metric, by its benchmark and unit; of several values none.
+    held: HashMap<(String, String), BTreeMap<String, Option<String>>>,
     /// `Unit NAME better=higher` lines.
     better: HashMap<String, Better>,
-    /// Each package's process is a launch: `pkg:` or `PASS`/`ok` begin another for the same benchmark.
-    launch: u32,
+    /// By package: each has processes of its own.
+    launches: HashMap<String, Launch>,
     /// A name that was printed before its figures: alone, or with what the benchmark printed behind it.
     begun: Option<String>,
     /// The package of the line, where the line itself says it (`-json`).
     package: Option<String>,
 }
 
+/// The process whose results are read.
+#[derive(Default)]
+struct Launch {
+    number: u32,
+    /// Without one that has ended is no other than the next.
+    has_results: bool,
+}
+
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
     let mut state = State::default();
-    each_line(input.text.lines(), |number, line, package| {
-        state.package = package.map(str::to_owned);
-        state.read(number, line, metrics);
+    each_line(input.text.lines(), |number, line| match line {
+        Line::Printed(line, package) => {
+            state.package = package.map(str::to_owned);
+            state.read(number, line, metrics);
+        }
+        Line::Broken(line) => {
+            metrics.skip(number, line, "it is no event of -json: it is cut off, or of something else");
+        }
     });
-    for (key, value) in state.configuration {
-        metrics.set(&key, &value);
-    }
+    state.end(metrics);
 }
 
 impl State {
     fn read(&mut self, number: u64, line: &str, metrics: &mut Metrics) {
+        if let Some(package) = passed(line) {
+            self.end_launch(package);
+            // Where no line before said the package, its results are of none.
+            if self.package().is_empty() {
+                self.end_launch("");
+            }
+            return;
+        }
         let words: Vec<&str> = line.split_whitespace().take(200).collect();
         match words.as_slice() {
-            ["PASS"] | ["ok", ..] => self.launch += 1,
+            ["PASS"] => {
+                let package = self.package().to_owned();
+                self.end_launch(&package);
+            }
             ["FAIL", ..] | ["---", "FAIL:", ..] => metrics.skip(number, line, "the benchmark failed"),
             ["---", "SKIP:", name, ..] => metrics.skip(number, name, "the benchmark was skipped"),
             ["Unit", unit, rest @ ..] => {
@@ -155,12 +203,88 @@ impl State {
         }
     }
 
-    /// `goos: linux`: a key in lower case without blanks.
+    /// The package that results are of; empty where nothing says it.
+    fn package(&self) -> &str {
+        let said = || self.configuration.get("").and_then(|now| now.get("pkg")).map(String::as_str);
+        self.package.as_deref().or_else(said).unwrap_or_default()
+    }
+
+    /// What follows of the package is of another process.
+    fn end_launch(&mut self, package: &str) {
+        if let Some(launch) = self.launches.get_mut(package).filter(|launch| launch.has_results) {
+            *launch = Launch { number: launch.number.saturating_add(1), has_results: false };
+        }
+    }
+
     fn key(&mut self, line: &str) {
-        let Some((key, value)) = line.split_once(": ") else { return };
-        let is_key = key.starts_with(|c: char| c.is_lowercase()) && !key.contains(char::is_whitespace);
-        if is_key && self.configuration.len() < 100 {
-            self.configuration.insert(key.to_owned(), value.trim().to_owned());
+        let Some((key, value)) = configuration(line) else { return };
+        if key == "pkg" {
+            self.end_launch(value);
+        }
+        let now = self.configuration.entry(self.package.clone().unwrap_or_default()).or_default();
+        if value.is_empty() {
+            now.remove(key);
+            return;
+        }
+        if now.len() >= KEYS_MAX && !now.contains_key(key) {
+            return;
+        }
+        now.insert(key.to_owned(), value.to_owned());
+        match self.values.get_mut(key) {
+            None => {
+                self.values.insert(key.to_owned(), Some(value.to_owned()));
+            }
+            Some(known) if known.as_deref() != Some(value) => *known = None,
+            Some(_) => {}
+        }
+    }
+
+    /// Notes under what a metric was measured, and warns where that was something else before.
+    fn hold(&mut self, benchmark: &str, unit: &str, metrics: &mut Metrics) {
+        let now = self.configuration.get(self.package.as_deref().unwrap_or_default());
+        let others = now.into_iter().flatten().filter(|(key, _)| !OF_ALL.contains(&key.as_str()));
+        let others: Vec<(&String, &String)> = others.collect();
+        if others.is_empty() {
+            return;
+        }
+        let held = self.held.entry((benchmark.to_owned(), unit.to_owned())).or_default();
+        for (key, value) in others {
+            match held.get_mut(key) {
+                None => {
+                    held.insert(key.clone(), Some(value.clone()));
+                }
+                Some(known) if known.as_ref().is_some_and(|known| known != value) => {
+                    let first = short(&known.take().unwrap_or_default());
+                    let value = short(value);
+                    metrics.warn(
+                        "tool-mixes-configurations",
+                        &format!(
+                            "{benchmark} {unit}: values under `{key}: {first}` and under `{key}: {value}` are samples of one metric"
+                        ),
+                        &format!("keep the results of each `{key}` in a file of its own, and compare the files"),
+                    );
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// What is the same in all of the file is of the file, the rest of the metrics that were measured under it.
+    fn end(self, metrics: &mut Metrics) {
+        for (key, value) in &self.values {
+            if let Some(value) = value {
+                metrics.set(key, value);
+            }
+        }
+        for ((benchmark, name), held) in &self.held {
+            let (_, unit) = scaled(0.0, name);
+            let kind = Kind { benchmark: benchmark.as_str(), name: name.as_str(), unit: &unit, better: None };
+            for (key, value) in held {
+                let is_of_file = self.values.get(key).is_some_and(Option::is_some);
+                if let Some(value) = value.as_ref().filter(|_| !is_of_file) {
+                    metrics.set_of(kind, key, value);
+                }
+            }
         }
     }
 
@@ -169,10 +293,11 @@ impl State {
         if count.parse::<u64>().is_err() || values.len() < 2 {
             return metrics.skip(number, name, "the line is cut off");
         }
-        let benchmark = match self.package.as_ref().or(self.configuration.get("pkg")) {
-            Some(package) => format!("{package}.{name}"),
-            None => name.to_owned(),
-        };
+        let package = self.package().to_owned();
+        let benchmark = if package.is_empty() { name.to_owned() } else { format!("{package}.{name}") };
+        let launch = self.launches.entry(package).or_default();
+        launch.has_results = true;
+        let launch = launch.number;
         let mut pairs = values.chunks_exact(2);
         for pair in &mut pairs {
             let &[value, unit] = pair else { continue };
@@ -183,12 +308,32 @@ impl State {
             let (scaled, base) = scaled(value, unit);
             let better = self.better.get(unit).copied().or_else(|| usual(unit));
             let kind = Kind { benchmark: &benchmark, name: unit, unit: &base, better };
-            metrics.sample(number, kind, Sample { value: scaled, launch: self.launch, ..Sample::default() });
+            metrics.sample(number, kind, Sample { value: scaled, launch, ..Sample::default() });
+            self.hold(&benchmark, unit, metrics);
         }
         if !pairs.remainder().is_empty() {
             metrics.skip(number, name, "the line is cut off behind a value");
         }
     }
+}
+
+/// `goos: linux`: a key that begins in lower case, without blanks and capitals. From one without a value on nothing is said of it.
+fn configuration(line: &str) -> Option<(&str, &str)> {
+    let (key, value) = line.split_once(':')?;
+    let is_apart = value.is_empty() || value.starts_with([' ', '\t']);
+    let is_key = key.starts_with(|c: char| c.is_lowercase())
+        && !key.contains(|c: char| c.is_whitespace() || c.is_uppercase());
+    (is_key && is_apart).then_some((key, value.trim()))
+}
+
+/// The package of `ok  \tPACKAGE\t1.234s`, which is the last line of a process.
+fn passed(line: &str) -> Option<&str> {
+    let mut fields = line.split('\t');
+    let is_ok = fields.next()?.trim_end() == "ok";
+    let package = fields.next()?;
+    let time = fields.next()?.split(' ').next()?;
+    let is_time = time == "(cached)" || time.strip_suffix('s').is_some_and(|s| s.parse::<f64>().is_ok());
+    (is_ok && is_time).then_some(package)
 }
 
 /// `ns/op` in seconds for one operation, `MB/s` (of 10⁶) in bytes a second. A user's own unit may be called `min` or `h` and be no time.
@@ -274,6 +419,72 @@ mod tests {
         let read = of("BenchmarkX-2 100 1 ns/op 5 min 3 h/op\n");
         let found: Vec<(&str, f64)> = read.metrics.iter().map(|m| (m.unit.as_str(), m.samples[0])).collect();
         assert_eq!(found, [("s/op", 1e-9), ("min", 5.0), ("h/op", 3.0)]);
+    }
+
+    #[test]
+    fn values_under_two_configurations_are_said_to_be_mixed() {
+        let text = "goos: linux\nvm: kvm\ncommit: a\nBenchmarkX 1 1 ns/op\nBenchmarkY 1 1 ns/op\ncommit: b\nBenchmarkX 1 2 ns/op\n";
+        let read = of(text);
+        assert_eq!(read.metrics[0].samples, [1e-9, 2e-9]);
+        let warning = &read.warnings[0];
+        assert_eq!((read.warnings.len(), warning.id.as_str()), (1, "tool-mixes-configurations"));
+        assert!(warning.text.contains("`commit: a`") && warning.text.contains("`commit: b`"), "{warning:?}");
+        // What is not the same in all of the file is of a metric, or of none.
+        let of_file: Vec<&str> = read.configuration.keys().map(String::as_str).collect();
+        assert_eq!(of_file, ["goos", "vm"]);
+        assert!(read.metrics[0].configuration.is_empty());
+        assert_eq!(read.metrics[1].configuration["commit"], "a");
+        // Another value for another benchmark mixes nothing; neither does another package.
+        for apart in [
+            "commit: a\nBenchmarkX 1 1 ns/op\ncommit: b\nBenchmarkY 1 1 ns/op\n",
+            "commit: a\nBenchmarkX 1 1 ns/op\ncommit: a\nBenchmarkX 1 1 ns/op\n",
+            "pkg: a\nBenchmarkX 1 1 ns/op\npkg: b\nBenchmarkX 1 1 ns/op\n",
+        ] {
+            assert_eq!(of(apart).warnings, [], "{apart}");
+        }
+    }
+
+    #[test]
+    fn each_package_counts_its_own_processes() {
+        let launches = |text: &str| -> Vec<(String, Vec<u32>)> {
+            of(text).metrics.into_iter().map(|metric| (metric.benchmark, metric.launches)).collect()
+        };
+        let run =
+            |package: &str| format!("pkg: {package}\nBenchmarkX 1 1 ns/op\nok then\nBenchmarkX 1 1 ns/op\n");
+        let end = |package: &str| format!("PASS\nok  \t{package}\t0.341s\n");
+        let both = [run("a"), end("a"), run("b"), end("b")].concat();
+        let of_both = |launches: &[u32]| {
+            vec![
+                ("a.BenchmarkX".to_owned(), launches.to_vec()),
+                ("b.BenchmarkX".to_owned(), launches.to_vec()),
+            ]
+        };
+        assert_eq!(launches(&both), of_both(&[0, 0]));
+        assert_eq!(launches(&both.repeat(2)), of_both(&[0, 0, 1, 1]));
+        // Files of results alone have no ends.
+        assert_eq!(launches(&[run("a"), run("b")].concat().repeat(2)), of_both(&[0, 0, 1, 1]));
+        let unnamed = "BenchmarkX 1 1 ns/op\nok  \ta\t(cached)\nBenchmarkX 1 1 ns/op\n";
+        assert_eq!(launches(unnamed), [("BenchmarkX".to_owned(), vec![0, 1])]);
+    }
+
+    #[test]
+    fn another_package_that_ends_meanwhile_ends_no_process() {
+        let event = |package: &str, output: &str| {
+            format!("{{\"Action\":\"output\",\"Package\":\"{package}\",\"Output\":\"{output}\\n\"}}\n")
+        };
+        let x = "BenchmarkX 1 1 ns/op";
+        let text = [event("a", x), event("b", "PASS"), event("b", "ok  \\tb\\t0.1s"), event("a", x)].concat();
+        let read = of(&text);
+        assert_eq!((read.metrics.len(), read.metrics[0].launches.as_slice()), (1, &[0, 0][..]));
+    }
+
+    #[test]
+    fn a_line_that_is_no_event_is_said() {
+        let event = "{\"Action\":\"output\",\"Package\":\"a\",\"Output\":\"BenchmarkX 1 1 ns/op\\n\"}\n";
+        let read = of(&format!("{event}{{\"Time\":\"2026-11-28T02:34:40Z\",\"Act\n"));
+        assert_eq!((read.metrics[0].samples.len(), read.skipped_count, read.skipped[0].line), (1, 1, 2));
+        // Without events it is what the benchmark printed.
+        assert_eq!(of("BenchmarkX 1 1 ns/op\n{\"level\": \"info\"}\n").skipped_count, 0);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub(crate) const READER: Reader = Reader {
 const HISTOGRAM_MAX: u64 = 200_000;
 
 /// Settings of a result beside its parameters.
-const SETTINGS: [&str; 15] = [
+const SETTINGS: [&str; 16] = [
     "jmhVersion",
     "jvm",
     "jdkVersion",
@@ -47,6 +47,7 @@ const SETTINGS: [&str; 15] = [
     "measurementTime",
     "measurementBatchSize",
     "jvmArgs",
+    fields::LEFT_OUT,
 ];
 
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
@@ -125,7 +126,8 @@ fn one(line: u64, result: &Value, names: &Names, launches: &mut Launches, metric
         let name = if is_alone { name.clone() } else { format!("{mode} {name}") };
         place.metric(&name, secondary, metrics);
     }
-    let kind = Kind { benchmark: &benchmark, name: &mode, unit: "", better: None };
+    let unit = Unit::of(&json::text(&primary["scoreUnit"]));
+    let kind = Kind { benchmark: &benchmark, name: &mode, unit: &unit.base, better: unit.better };
     for setting in SETTINGS {
         let value = &result[setting];
         match value.as_array() {
@@ -330,6 +332,16 @@ mod tests {
         let read = of(&format!("[{one}]\nlog\n[{one}]"));
         assert_eq!(read.metrics[0].launches, [0, 0, 1, 2, 2, 3]);
         assert_eq!(read.metrics[0].samples[2], 3e-9);
+    }
+
+    #[test]
+    fn settings_are_of_the_metric_of_the_mode() {
+        let read = of(&result(
+            r#""jmhVersion": "1.37", "params": {"n": "3"},"#,
+            r#""scoreUnit": "ns/op", "rawData": [[1]]"#,
+        ));
+        let settings = &read.metrics[0].configuration;
+        assert_eq!((settings["jmhVersion"].as_str(), settings["n"].as_str()), ("1.37", "3"));
     }
 
     #[test]

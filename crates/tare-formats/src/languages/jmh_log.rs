@@ -1,5 +1,6 @@
 //! What [JMH](https://github.com/openjdk/jmh) prints: the values of iterations in its log, and the table at its end.
 
+use super::fields;
 use crate::metrics::{Metrics, SAMPLES_MAX};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -59,6 +60,8 @@ struct Log {
     forks: usize,
     /// Whether iterations count: those of forks for warming up are printed alike.
     fork_counts: bool,
+    /// Iterations that do not count.
+    warm_ups: usize,
     /// Whether the line before was of an iteration that counts: further metrics of it follow.
     in_iteration: bool,
 }
@@ -74,6 +77,7 @@ impl Log {
             None if self.in_iteration && line.starts_with(' ') => line.split_once(": "),
             None => None,
         };
+        self.warm_ups += usize::from(named.is_some() && !self.fork_counts);
         self.in_iteration = named.is_some() && self.fork_counts;
         if let Some((name, value)) = named.filter(|_| self.fork_counts) {
             self.value(number, name.trim(), value.trim(), metrics);
@@ -123,6 +127,7 @@ impl Log {
                 self.fork_counts = true;
             }
             _ if value == FAILED => self.skip(number, FAILURE, metrics),
+            _ if name.starts_with("Warmup Iteration ") => self.warm_ups += 1,
             _ => {}
         }
     }
@@ -180,6 +185,7 @@ impl Log {
     fn end(&mut self, metrics: &mut Metrics) {
         let mut result = std::mem::take(&mut self.settings);
         let mut values = std::mem::take(&mut self.values);
+        let left_out = fields::left_out(std::mem::take(&mut self.warm_ups));
         (self.forks, self.fork_counts) = (0, false);
         let Some(primary) = values.remove("") else { return };
         if self.results.len() >= RESULTS_MAX {
@@ -188,6 +194,9 @@ impl Log {
         let secondary: Map<String, Value> = values.into_iter().map(|(name, of)| (name, raw(&of))).collect();
         result.insert("primaryMetric".to_owned(), raw(&primary));
         result.insert("secondaryMetrics".to_owned(), Value::Object(secondary));
+        if let Some(left_out) = left_out {
+            result.insert(fields::LEFT_OUT.to_owned(), Value::from(left_out));
+        }
         // JSON has the times of single calls by this name.
         if result.get("mode").is_some_and(|mode| mode == "sample") {
             result.insert("mode".to_owned(), Value::from("sample mean"));
@@ -357,6 +366,7 @@ mod tests {
         assert_eq!(one["params"], json!({"n": "10", "of": "x, y"}));
         assert_eq!((&one["mode"], &one["forks"]), (&json!("avgt"), &json!(2)));
         assert_eq!(one["measurementTime"], "10 s");
+        assert_eq!(one[fields::LEFT_OUT], "2 warm-up iterations, which are not results");
     }
 
     #[test]

@@ -35,6 +35,8 @@ struct Message<'a> {
 /// One result.
 struct Bench<'a> {
     name: Cow<'a, str>,
+    /// Whether its unit is a known one.
+    is_time: bool,
     time_s: f64,
     spread_s: f64,
     bytes_per_s: Option<f64>,
@@ -47,6 +49,7 @@ fn message(line: &str) -> Option<Bench<'_>> {
     let message: Message<'_> = serde_json::from_str(line).ok()?;
     (message.kind == "bench").then(|| Bench {
         name: message.name,
+        is_time: true,
         time_s: message.median / 1e9,
         spread_s: message.deviation / 1e9,
         // The word says MiB; what is printed is of 10⁶ bytes, as in the text.
@@ -68,9 +71,11 @@ fn bench(line: &str) -> Option<Bench<'_>> {
         (Some("="), Some(rate), Some("MB/s")) => grouped(rate).map(|rate| rate * 1e6),
         _ => None,
     };
+    let (time_s, base) = in_base(value, unit);
     Some(Bench {
         name: Cow::Borrowed(name.trim()),
-        time_s: in_base(value, unit).0,
+        is_time: base == "s",
+        time_s,
         spread_s: in_base(spread, unit).0,
         bytes_per_s: rate,
     })
@@ -86,6 +91,10 @@ fn read(input: &Input<'_>, metrics: &mut Metrics) {
     for (line, number) in input.text.lines().zip(1..) {
         let line = line.trim_end();
         if let Some(bench) = bench(line).or_else(|| message(line)) {
+            if !bench.is_time {
+                metrics.skip(number, line, "its unit is none of time that is known");
+                continue;
+            }
             // Each benchmark is once in a process.
             let launch = launches.next(&bench.name, 1);
             let sample = |value| Sample { value, launch, ..Sample::default() };
@@ -128,6 +137,15 @@ mod tests {
         assert_eq!(read.metrics[0].summary["+/-"], 2e-9);
         let lines: Vec<u64> = read.skipped.iter().map(|skipped| skipped.line).collect();
         assert_eq!(lines, [3, 4, 5]);
+    }
+
+    #[test]
+    fn a_unit_that_is_no_time_is_not_taken_for_one() {
+        let text = "test a ... bench:  12 cycles/iter (+/- 3)\ntest b ... bench:  1.5 ms/iter (+/- 0.5)\n";
+        assert!(READER.detects(&Input::of_text(text)));
+        let read = READER.read(&Input::of_text(text));
+        assert_eq!((read.metrics.len(), read.metrics[0].benchmark.as_str()), (1, "b"));
+        assert_eq!((read.skipped_count, read.skipped[0].line), (1, 1));
     }
 
     #[test]

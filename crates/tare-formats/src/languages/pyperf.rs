@@ -104,7 +104,9 @@ fn one(
     let runs: Vec<&Value> = benchmark["runs"].as_array().into_iter().flatten().collect();
     let unit = [&metadata["unit"], &common["unit"]].into_iter().find_map(Value::as_str);
     let (what, base) = measured(unit);
-    let kind = Kind { benchmark: name, name: what, unit: base, better: Some(Better::Lower) };
+    // Of numbers it is not known what they are of.
+    let better = (what != "value").then_some(Better::Lower);
+    let kind = Kind { benchmark: name, name: what, unit: base, better };
     let mut first_run = None;
     for run in &runs {
         // A run that has found out how many loops to take has warm-ups alone.
@@ -116,7 +118,7 @@ fn one(
         }
         for name in ["mem_max_rss", "command_max_rss"] {
             if let Some(value) = json::number(&run["metadata"][name]) {
-                let kind = Kind { name, unit: "B", ..kind };
+                let kind = Kind { name, unit: "B", better: Some(Better::Lower), ..kind };
                 metrics.sample(line, kind, Sample { value, launch, ..Sample::default() });
             }
         }
@@ -131,6 +133,10 @@ fn one(
         if fields::is_plain(&run[setting]) {
             metrics.set_of(kind, setting, &json::text(&run[setting]));
         }
+    }
+    let warm_ups: usize = runs.iter().filter_map(|run| run["warmups"].as_array()).map(Vec::len).sum();
+    if let Some(said) = fields::left_out(warm_ups) {
+        metrics.set_of(kind, fields::LEFT_OUT, &said);
     }
     let warm_ups = |run: &&Value| run["values"].is_array() && run["warmups"].is_array();
     let is_warmed = runs.iter().any(warm_ups);
@@ -172,6 +178,17 @@ mod tests {
             .collect();
         assert_eq!(found, [("a", "s", vec![1.0, 2.0, 3.0], vec![0, 0, 1]), ("b", "B", vec![10.0], vec![0])]);
         assert_eq!(read.skipped[0].what, "c");
+        assert_eq!(read.metrics[0].configuration["left out"], "3 warm-up iterations, which are not results");
+        assert_eq!(read.metrics[1].configuration.get("left out"), None);
+    }
+
+    #[test]
+    fn of_plain_numbers_it_is_not_known_which_way_is_better() {
+        let read = READER.read(&Input::of_text(
+            r#"{"benchmarks": [{"metadata": {"name": "a", "unit": "integer"}, "runs": [{"metadata": {"mem_max_rss": 9}, "values": [3]}]}]}"#,
+        ));
+        let found: Vec<_> = read.metrics.iter().map(|m| (m.name.as_str(), m.better)).collect();
+        assert_eq!(found, [("value", None), ("mem_max_rss", Some(Better::Lower))]);
     }
 
     #[test]

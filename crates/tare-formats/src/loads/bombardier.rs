@@ -132,8 +132,8 @@ fn one(lines: &[&str]) -> (Option<ToolResult>, Option<String>) {
 
 /// `others` are failures without a status; not each has a line that says why.
 fn with_others(mut errors: BTreeMap<ErrorKind, u64>, others: u64) -> BTreeMap<ErrorKind, u64> {
-    let explained: u64 =
-        errors.iter().filter(|(kind, _)| **kind != ErrorKind::Status).map(|(_, count)| *count).sum();
+    let without_status = errors.iter().filter(|(kind, _)| **kind != ErrorKind::Status);
+    let explained = without_status.map(|(_, count)| *count).fold(0, u64::saturating_add);
     add_errors(&mut errors, ErrorKind::Io, others.saturating_sub(explained));
     errors
 }
@@ -220,6 +220,12 @@ mod tests {
             all,
             BTreeMap::from([(ErrorKind::Io, 1), (ErrorKind::Status, 5), (ErrorKind::Timeout, 2)])
         );
+    }
+
+    #[test]
+    fn counts_beyond_all_numbers_are_no_panic() {
+        let errors = BTreeMap::from([(ErrorKind::Connect, u64::MAX), (ErrorKind::Timeout, u64::MAX)]);
+        assert_eq!(with_others(errors.clone(), u64::MAX), errors);
     }
 
     #[test]

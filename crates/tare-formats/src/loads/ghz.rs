@@ -40,7 +40,17 @@ pub(crate) const GENERATOR: Generator = Generator {
 /// hey's summary is alike, but has no count, and no blank before `%`.
 pub(super) fn is_line(line: &str) -> bool {
     line.strip_prefix("  Count:\t").is_some_and(|count| count.parse::<u64>().is_ok())
-        || line.starts_with("  ") && line.contains(" % in ") && line.split_whitespace().take(6).count() == 5
+        || line.starts_with("  ") && line.contains(" % in ") && is_percentile(line)
+}
+
+/// `  50 % in 3.44 ms`: words alone are of anybody.
+fn is_percentile(line: &str) -> bool {
+    match line.split_whitespace().take(6).collect::<Vec<_>>()[..] {
+        [percent, "%", "in", value, unit] => {
+            share(percent).is_some() && positive(value).is_some() && in_base(0.0, unit).1 == "s"
+        }
+        _ => false,
+    }
 }
 
 fn read(printed: &str) -> ToolOutput {
@@ -132,6 +142,16 @@ fn kind_of(reason: &str) -> ErrorKind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_with_a_percent_sign_are_no_summary() {
+        assert!(is_line("  50 % in 3.44 ms ") && is_line("  Count:\t60"));
+        for other in
+            ["  Spent 12 % in GC", "  12 % in 3 runs", "  x % in 3 ms", "12 % in 3 ms", "  Count:\tmany"]
+        {
+            assert!(!is_line(other) && !FORMAT.detects(other), "{other}");
+        }
+    }
 
     #[test]
     fn a_status_is_an_answer_and_a_lost_connection_is_none() {

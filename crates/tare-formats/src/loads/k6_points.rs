@@ -73,6 +73,12 @@ pub(super) fn better(name: &str, known: Known) -> Option<Better> {
     }
 }
 
+/// Which way is better of a counter's rate: what k6 itself counts is work that was done, what a script counts may be errors.
+pub(super) fn better_rate(name: &str, known: Known) -> Option<Better> {
+    let is_work = || built_in(name).is_some_and(|known| known.holds == Holds::Counter);
+    better(name, known).or_else(|| is_work().then_some(Better::Higher))
+}
+
 /// One measurement.
 pub(super) struct Point<'a> {
     pub line: u64,
@@ -176,10 +182,7 @@ impl Points {
             }
             metrics.sample(sum.line, Kind { benchmark, name, unit, better }, sum.total);
             let series = format!("{name} per second");
-            let better = match better {
-                Some(Better::Lower) => Some(Better::Lower),
-                _ => Some(Better::Higher),
-            };
+            let better = better_rate(name, *known);
             // The first and the last second were not measured from their beginning to their end. A second without any counts as 0.
             let whole = first.saturating_add(1)..last;
             if !fits {
@@ -217,6 +220,25 @@ pub(super) fn warn(requests: u64, failed: u64, dropped: f64, metrics: &mut Metri
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_counter_of_the_script_may_count_anything() {
+        let known = Known { holds: Holds::Counter, contains: Contains::Other };
+        let names = ["http_reqs", "dropped_iterations", "login_errors", "http_req_errors"];
+        let (mut points, mut metrics) = (Points::default(), Metrics::new("k6-json"));
+        for (metric, second) in names.into_iter().flat_map(|name| [0, 1, 2].map(|second| (name, second))) {
+            let at = (second, 0);
+            let point = Point { line: 1, metric, value: 1.0, at, scenario: "", group: "", status: "" };
+            points.add(known, &point, &mut metrics);
+        }
+        points.finish(&mut metrics);
+        let read = metrics.finish(&[]);
+        let better = names.map(|name| {
+            let series = format!("{name} per second");
+            read.metrics.iter().find(|metric| metric.name == series).unwrap().better
+        });
+        assert_eq!(better, [Some(Better::Higher), Some(Better::Lower), None, None]);
+    }
 
     #[test]
     fn a_series_that_would_be_endless_is_said_and_not_kept() {

@@ -1,6 +1,6 @@
 //! [k6](https://k6.io)'s summary as JSON: what `--summary-export` and `handleSummary` write.
 
-use super::k6_points::{Contains, Holds, Known, better, built_in, in_base, warn};
+use super::k6_points::{Contains, Holds, Known, better, better_rate, built_in, in_base, warn};
 use crate::documents::{each_run, has};
 use crate::json::{self, number};
 use crate::metrics::{Kind, Metrics};
@@ -118,9 +118,8 @@ fn one(name: &str, metric: &Value, metrics: &mut Metrics) {
                 note(name, value, unit, better);
                 any = true;
             }
-            let better = if base == "dropped_iterations" { better } else { Some(Better::Higher) };
             if let Some(value) = rate("rate") {
-                note(&format!("{name} rate"), value, per_second, better);
+                note(&format!("{name} rate"), value, per_second, better_rate(base, known));
             }
         }
         Holds::Gauge => {
@@ -209,6 +208,23 @@ mod tests {
                 ("http_req_duration avg", "s", 0.0025),
                 ("http_req_duration p(95)", "s", 0.005),
                 ("own avg", "", 2.5)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_counter_of_the_script_may_count_anything() {
+        let text = r#"{"root_group":{},"metrics":{"dropped_iterations":{"count":2,"rate":1.5},
+            "http_reqs{status:200}":{"count":2,"rate":1.5},"login_errors":{"count":2,"rate":1.5}}}"#;
+        let read = READER.read(&Input::of_text(text));
+        let rates = read.metrics.iter().filter(|metric| metric.name.ends_with(" rate"));
+        let better: Vec<_> = rates.map(|metric| (metric.name.as_str(), metric.better)).collect();
+        assert_eq!(
+            better,
+            [
+                ("dropped_iterations rate", Some(Better::Lower)),
+                ("http_reqs{status:200} rate", Some(Better::Higher)),
+                ("login_errors rate", None)
             ]
         );
     }

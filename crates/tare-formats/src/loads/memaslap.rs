@@ -2,6 +2,7 @@
 
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
+use crate::loads::printed::{of_each, step_of};
 use crate::numbers::{positive, whole};
 use crate::result::{ToolOutput, ToolResult};
 use std::time::Duration;
@@ -17,9 +18,7 @@ pub(crate) const FORMAT: Format = Format {
         "its time is in tenths of a second, and its rate is cut to a whole number",
         "it prints no latencies without --stat_freq",
     ],
-    detect: |printed| {
-        printed.lines().any(|line| summary(line).is_some()) || printed.contains("\nwindows size: ")
-    },
+    detect: |printed| printed.lines().any(|line| summary(line).is_some()) || is_beginning(printed),
     read,
 };
 
@@ -33,6 +32,12 @@ pub(crate) const GENERATOR: Generator = Generator {
     format: Some(&FORMAT),
 };
 
+/// Whether it holds what it prints before it measures: one such line alone is of anybody.
+fn is_beginning(printed: &str) -> bool {
+    let has = |start: &str| printed.lines().any(|line| line.starts_with(start));
+    printed.contains("\nwindows size: ") && (has("threads count: ") || has("set proportion: set_prop="))
+}
+
 /// Seconds, operations and rate of the last line.
 fn summary(line: &str) -> Option<(f64, u64, f64)> {
     let words: Vec<&str> = line.split_whitespace().take(8).collect();
@@ -42,10 +47,25 @@ fn summary(line: &str) -> Option<(f64, u64, f64)> {
     Some((positive(seconds.strip_suffix('s')?)?, count.parse().ok()?, positive(rate)?))
 }
 
+/// Starts of lines of a run, in their order.
+const ORDER: [&str; 7] = [
+    "servers: ",
+    "threads count: ",
+    "concurrency: ",
+    "windows size: ",
+    "cmd_get: ",
+    "written_bytes: ",
+    "Run time: ",
+];
+
 fn read(printed: &str) -> ToolOutput {
+    of_each(printed, |line| step_of(&ORDER, line), |lines| read_one(lines))
+}
+
+fn read_one(lines: &mut dyn Iterator<Item = &str>) -> ToolOutput {
     let mut result = ToolResult::unsaid(NAME);
     let mut is_summary = false;
-    for line in printed.lines().map(str::trim) {
+    for line in lines {
         if let Some((seconds, count, rate_hz)) = summary(line) {
             is_summary = true;
             result.operations = Reading::Measured(count);
@@ -70,4 +90,39 @@ fn read(printed: &str) -> ToolOutput {
     }
     result.errors = Reading::Missing(Missing::new("memaslap does not count errors"));
     ToolOutput { results: vec![result], complaint: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str = include_str!("../../tests/fixtures/memaslap/plain.txt");
+
+    #[test]
+    fn one_line_alone_is_of_anybody() {
+        assert!(FORMAT.detects(RUN));
+        assert!(
+            FORMAT
+                .detects("servers: h:1\nthreads count: 1\nconcurrency: 8\nrun time: 1s\nwindows size: 10k\n")
+        );
+        assert!(!FORMAT.detects("settings\nwindows size: 3 by 4\n"));
+    }
+
+    #[test]
+    fn each_run_in_a_file_is_a_launch() {
+        let second = RUN.replace("TPS: 20049", "TPS: 10000");
+        let read = crate::load_metrics::of(&FORMAT, &format!("{RUN}\n{second}\n"));
+        let rate = &read.metrics[0];
+        assert_eq!(
+            (rate.samples.as_slice(), rate.launches.as_slice()),
+            (&[20_049.0, 10_000.0][..], &[0, 1][..])
+        );
+    }
+
+    #[test]
+    fn a_second_run_that_is_cut_off_is_said() {
+        let cut = RUN.split("cmd_get").next().unwrap();
+        let output = read(&format!("{RUN}\n{cut}"));
+        assert_eq!((output.results.len(), output.complaint.is_some()), (1, true));
+    }
 }

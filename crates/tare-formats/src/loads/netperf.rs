@@ -7,6 +7,7 @@ use crate::metrics::{Metrics, Sample};
 use crate::numbers::{positive, share, whole};
 use crate::reader::{Input, Reader};
 use crate::result::{LatencySummary, Quantiles, RESULTS_MAX, ToolOutput, ToolResult, short};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tare_model::{Missing, Reading};
 
@@ -93,26 +94,23 @@ struct Test {
 
 fn summary(printed: &str) -> ToolOutput {
     let (mut output, mut tests) = (ToolOutput::default(), Vec::<Test>::new());
-    let mut heads: Option<Vec<&str>> = None;
+    let (mut heads, mut keys): (Option<Vec<&str>>, _) = (None, BTreeSet::new());
     for line in printed.lines().map(str::trim_end) {
         if let Some(name) = title(line) {
-            heads = None;
-            if tests.len() < RESULTS_MAX {
-                let transactions = name.contains("REQUEST/RESPONSE") || name.ends_with("_RR");
-                tests.push(Test {
-                    name: name.to_owned(),
-                    transactions,
-                    udp: name.contains("UDP"),
-                    ..Test::default()
-                });
-            }
+            (heads, keys) = (None, BTreeSet::new());
+            tests.push(Test::of(name));
         } else if ["establish control", "netperf: ", "send_", "recv_", "shutdown_control"]
             .iter()
             .any(|start| line.starts_with(start))
         {
             output.complaint.get_or_insert_with(|| short(line));
         } else if let Some((key, value)) = line.split_once('=').filter(|(key, _)| is_key(key)) {
-            if tests.is_empty() {
+            // With -P 0 there is no title: a key that comes again is of another run.
+            let is_again = !keys.insert(key);
+            if is_again {
+                keys = BTreeSet::from([key]);
+            }
+            if is_again || tests.is_empty() {
                 tests.push(Test::default());
             }
             tests.last_mut().into_iter().for_each(|test| test.keyword(key, value.trim()));
@@ -129,6 +127,11 @@ fn summary(printed: &str) -> ToolOutput {
                 test.table(line);
             }
         }
+        if tests.len() > RESULTS_MAX {
+            tests.pop();
+            output.complaint.get_or_insert_with(|| "more runs than are kept".to_owned());
+            break;
+        }
     }
     output.results = tests.into_iter().filter_map(Test::into_result).collect();
     output
@@ -140,6 +143,16 @@ fn is_key(key: &str) -> bool {
 }
 
 impl Test {
+    /// That with this title.
+    fn of(name: &str) -> Test {
+        Test {
+            name: name.to_owned(),
+            transactions: name.contains("REQUEST/RESPONSE") || name.ends_with("_RR"),
+            udp: name.contains("UDP"),
+            ..Test::default()
+        }
+    }
+
     /// `THROUGHPUT=54623.45`; times are in microseconds.
     fn keyword(&mut self, key: &str, value: &str) {
         let ns = || positive(value).and_then(|us| whole(us * 1e3));
@@ -272,6 +285,29 @@ mod tests {
             212992   65507   10.00      100000      0    80.00\n212992           10.00       50000           40.00\n";
         let [one] = &summary(text).results[..] else { panic!() };
         assert_eq!((one.rate_hz.value(), one.operations.value()), (Some(&5e6), Some(&50_000_000)));
+    }
+
+    #[test]
+    fn runs_without_a_title_are_launches() {
+        let run = |rate: u32| {
+            format!("PROTOCOL=TCP\nTHROUGHPUT={rate}\nTHROUGHPUT_UNITS=Trans/s\nELAPSED_TIME=10.00\n")
+        };
+        let text = run(100) + &run(200) + &run(300);
+        assert!(FORMAT.detects(&text));
+        let read = crate::load_metrics::of(&FORMAT, &text);
+        let rate = &read.metrics[0];
+        assert_eq!(
+            (rate.samples.as_slice(), rate.launches.as_slice()),
+            (&[100.0, 200.0, 300.0][..], &[0, 1, 2][..])
+        );
+    }
+
+    #[test]
+    fn keys_of_a_test_with_a_title_are_of_it() {
+        let text = include_str!("../../tests/fixtures/netperf/documented_keywords.txt");
+        assert_eq!(summary(&text.repeat(2)).results.len(), 2);
+        let many = summary(&text.repeat(RESULTS_MAX + 2));
+        assert_eq!((many.results.len(), many.complaint.is_some()), (RESULTS_MAX, true));
     }
 
     #[test]

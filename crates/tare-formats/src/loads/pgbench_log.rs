@@ -230,8 +230,18 @@ fn interval<'a>(line: &[u8], room: &'a mut [i64; COLUMNS]) -> Option<&'a [i64]> 
     let fits = matches!(numbers.len(), 6 | 10 | 11 | 15)
         && is_epoch(*numbers.first()?)
         && numbers.iter().all(|number| *number >= 0)
-        && numbers.get(4)? <= numbers.get(5)?;
+        && numbers.get(4)? <= numbers.get(5)?
+        && is_sum(numbers)?;
     fits.then_some(numbers)
+}
+
+/// Whether the sum of the latencies can be one of so many from the least to the greatest: other integers behind a time are no latencies.
+fn is_sum(numbers: &[i64]) -> Option<bool> {
+    let column = |at: usize| numbers.get(at).copied().map(i128::from);
+    let (count, sum, least, most) = (column(1)?, column(2)?, column(4)?, column(5)?);
+    // Before version 15 those that were skipped are counted, and have no latency.
+    let timed = (count - column(10).unwrap_or(0)).max(0);
+    Some((timed * least..=count * most).contains(&sum))
 }
 
 fn intervals(input: &Input<'_>, metrics: &mut Metrics) {
@@ -342,9 +352,21 @@ mod tests {
             "1795834357 19 97989 1565984523 324 216\n",
             "0 1 2 0 1795834351 1 2 3 4\n",
             "1795834351 2\n",
+            "1795834351 1 2 3 4 5\n",
+            "1795834357 19 97989 1565984523 324 5000\n",
+            "1795834357 19 97989 1565984523 6000 21716\n",
+            "1795834357 0 5 25 0 0\n",
         ] {
             assert_eq!(is(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn transactions_that_were_skipped_may_be_counted() {
+        assert_eq!(is_sum(&[1, 3, 2000, 0, 900, 1100, 0, 0, 0, 0, 1]), Some(true));
+        assert_eq!(is_sum(&[1, 3, 2000, 0, 900, 1100, 0, 0, 0, 0]), Some(false));
+        assert_eq!(is_sum(&[1, i64::MAX, i64::MAX, 0, 0, i64::MAX]), Some(true));
+        assert_eq!(is_sum(&[1, 3]), None);
     }
 
     #[test]

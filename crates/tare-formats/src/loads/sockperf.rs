@@ -1,5 +1,6 @@
 //! [sockperf](https://github.com/Mellanox/sockperf): its summary, and the log of every message (`--full-log`).
 
+use super::printed::{of_each, step_of};
 use super::shared::{LESS, add_summary, kind};
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
@@ -71,10 +72,28 @@ fn plain(line: &str) -> String {
 /// Starts of lines that say what went wrong.
 const COMPLAINTS: [&str; 3] = ["ERROR:", "No valid observations found", "No messages were received"];
 
+/// Starts of lines of a run, in their order. Those of each of several servers are none of them; the last begins the log of every message.
+const ORDER: [&str; 5] = [
+    "== version ",
+    "Warmup stage",
+    "Starting test",
+    "Test ended",
+    "test was performed using the following parameters: ",
+];
+
+fn step(line: &str) -> Option<usize> {
+    let said = line.strip_prefix("sockperf: ").map(plain);
+    step_of(&ORDER, said.as_deref().unwrap_or(line))
+}
+
 fn summary(printed: &str) -> ToolOutput {
+    of_each(printed, step, |lines| read_one(lines))
+}
+
+fn read_one(lines: &mut dyn Iterator<Item = &str>) -> ToolOutput {
     let mut result = ToolResult::unsaid(NAME);
     let (mut complaint, mut found, mut mean_ns, mut quantiles) = (None, false, None, Quantiles::default());
-    for line in printed.lines().map(plain) {
+    for line in lines.map(plain) {
         let Some(line) = line.strip_prefix("sockperf: ").map(str::trim) else { continue };
         if COMPLAINTS.iter().any(|start| line.starts_with(start)) {
             complaint.get_or_insert_with(|| short(line));
@@ -176,6 +195,27 @@ mod tests {
             "half of a round trip"
         );
         assert_eq!(of(include_str!("../../tests/fixtures/sockperf/rtt.txt"))[0].1, "a round trip");
+    }
+
+    #[test]
+    fn each_run_in_a_file_is_a_launch() {
+        let launches = |text: &str| {
+            let read = crate::load_metrics::of(&FORMAT, text);
+            let rate = read.metrics.into_iter().find(|metric| metric.name == "throughput").unwrap();
+            (rate.launches, read.warnings.len())
+        };
+        for run in [
+            include_str!("../../tests/fixtures/sockperf/ping_pong.txt"),
+            include_str!("../../tests/fixtures/sockperf/throughput.txt"),
+            include_str!("../../tests/fixtures/sockperf/full_log.csv"),
+        ] {
+            assert_eq!(launches(run), (vec![0], 0));
+            assert_eq!(launches(&format!("{run}\n{run}\n{run}")), (vec![0, 1, 2], 0));
+            // One that is cut off between two others takes the place of neither.
+            let log = include_str!("../../tests/fixtures/sockperf/full_log.csv");
+            let cut = run.lines().take(5).collect::<Vec<_>>().join("\n");
+            assert_eq!(launches(&format!("{log}\n{cut}\n{run}")).0, [0, 1]);
+        }
     }
 
     #[test]

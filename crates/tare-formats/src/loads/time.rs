@@ -22,8 +22,13 @@ pub(super) fn rfc3339(text: &str) -> Option<(i64, u32)> {
 }
 
 fn three(text: &str, between: char) -> Option<[i64; 3]> {
-    let mut parts = text.splitn(3, between).map(|part| part.parse::<i64>().ok().filter(|part| *part >= 0));
+    let mut parts = text.splitn(3, between).map(digits);
     Some([parts.next()??, parts.next()??, parts.next()??])
+}
+
+/// A number without a sign.
+fn digits(text: &str) -> Option<i64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then_some(text)?.parse().ok()
 }
 
 fn offset_s(zone: &str) -> Option<i64> {
@@ -33,7 +38,7 @@ fn offset_s(zone: &str) -> Option<i64> {
         Some(_) => 1,
     };
     let (hours, minutes) = zone.get(1..)?.split_once(':')?;
-    Some(sign * (hours.parse::<i64>().ok()?.min(24) * 3600 + minutes.parse::<i64>().ok()?.min(59) * 60))
+    Some(sign * (digits(hours)?.min(24) * 3600 + digits(minutes)?.min(59) * 60))
 }
 
 /// Of the digits behind the point, nine of them at most.
@@ -92,6 +97,10 @@ mod tests {
             "2024-01-01T00:00Z",
             "2024-01-01T00:00:00.xZ",
             "2024-01-01T00:00:00+é",
+            "2024-01-01T00:00:00+-9223372036854775808:00",
+            "2024-01-01T00:00:00+02:-9223372036854775808",
+            "2024-01-01T00:00:00+:",
+            "+2024-01-01T00:00:00Z",
         ] {
             assert_eq!(rfc3339(text), None, "{text}");
         }

@@ -38,14 +38,27 @@ pub(crate) const GENERATOR: Generator = Generator {
 
 /// Whether `printed` has a line of a summary that wrk and wrk2 have in common.
 pub(crate) fn is_summary(printed: &str) -> bool {
-    printed.lines().any(|line| {
+    let is_of_summary = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().take(8).collect();
-        matches!(
-            words.as_slice(),
-            ["Running", _, "test", "@", _]
-                | [_, "requests", "in", _, _, "read"]
-                | ["unable", "to", "connect", "to", ..]
-        ) || matches!(words.as_slice(), ["Requests/sec:", _] if line.starts_with('R')) // hey's is indented.
+        matches!(words.as_slice(), ["Running", _, "test", "@", _] | [_, "requests", "in", _, _, "read"])
+            || matches!(words.as_slice(), ["Requests/sec:", _] if line.starts_with('R')) // hey's is indented.
+    };
+    printed.lines().any(is_of_summary) || is_refusal(printed)
+}
+
+/// Whether it says that nobody answered, and no more: wrk tries to connect before it prints anything else. Others have such lines among their own.
+fn is_refusal(printed: &str) -> bool {
+    let mut lines = printed.lines().map(str::trim_end).filter(|line| !line.is_empty()).peekable();
+    lines.peek().is_some() && lines.all(is_refused)
+}
+
+/// `unable to connect to 127.0.0.1:8080 Connection refused`: host, port, and the system's own words.
+fn is_refused(line: &str) -> bool {
+    let rest = line.strip_prefix("unable to connect to ").and_then(|rest| rest.split_once(' '));
+    rest.is_some_and(|(address, why)| {
+        let parts = address.rsplit_once(':');
+        parts.is_some_and(|(host, port)| !host.is_empty() && !port.is_empty())
+            && why.starts_with(|c: char| c.is_ascii_uppercase())
     })
 }
 
@@ -226,4 +239,31 @@ const BYTES: [(&str, f64); 6] = [
 
 fn time_ns(text: &str) -> Option<u64> {
     Scaled::parse(text, &TIME_NS)?.rounded()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_of_wrk_where_it_stands_alone_or_beside_a_run() {
+        let refused = "unable to connect to 127.0.0.1:8080 Connection refused\n";
+        let run = "Running 1s test @ http://127.0.0.1:8080/\n";
+        for printed in [refused.to_owned(), refused.repeat(2), format!("{run}{refused}")] {
+            assert!(FORMAT.detects(&printed), "{printed}");
+            let complaint = FORMAT.read(&printed).complaint;
+            assert!(complaint.is_some_and(|says| says.starts_with("unable to connect")), "{printed}");
+        }
+        for printed in [
+            "unable to connect to the database\n",
+            "unable to connect to db:5432\n",
+            "unable to connect to db:5432 after 3 tries\n",
+            "unable to connect to :5432 Connection refused\n",
+            "starting\nunable to connect to db:5432 Connection refused\n",
+            "  unable to connect to db:5432 Connection refused\n",
+            "\n",
+        ] {
+            assert!(!FORMAT.detects(printed), "{printed}");
+        }
+    }
 }

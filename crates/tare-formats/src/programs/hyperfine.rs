@@ -2,17 +2,18 @@
 //! which have only figures over all runs.
 
 use super::common::{LOWER, Names, kind};
+use super::hyperfine_summaries::{deviation, summary};
 use super::hyperfine_warnings::{failures, short};
 use super::{hyperfine_2 as version_2, hyperfine_text as text};
 use crate::documents::{has, with_keys};
 use crate::extent::End;
 use crate::json;
-use crate::metrics::{Metrics, Sample};
+use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
 use crate::rows::fields;
 use serde_json::Value;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 pub(crate) const READER: Reader = Reader {
     name: "hyperfine",
@@ -45,23 +46,45 @@ fn is_csv_head(line: &str) -> bool {
     line.starts_with(CSV_HEAD) || line.strip_prefix("command,").is_some_and(of_version_2)
 }
 
+/// What it prints is often kept with a file that it writes of the same runs: each command is read of that which says most of it.
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
-    let mut names = Names::default();
+    let mut known = Known::default();
     for document in with_keys(input.text, &[&["\"results\""]]) {
         if document.end == End::Missing {
             metrics.skip(document.line, "results", "they end in the middle: the file is cut off");
             continue;
         }
         match document.parse() {
-            Ok(report) => results(&report, document.line, &mut names, metrics),
+            Ok(report) => results(&report, document.line, &mut known, metrics),
             Err((line, why)) => metrics.skip(line, "results", &why),
         }
     }
-    rows(input.text, &mut names, metrics);
-    text::read(input.text, &mut names, metrics);
+    let of_rows = rows(input.text, &known.commands, metrics);
+    known.commands.extend(of_rows);
+    text::read(input.text, &known.commands, metrics);
 }
 
-fn results(document: &Value, line: u64, names: &mut Names, metrics: &mut Metrics) {
+/// What was read of JSON files.
+#[derive(Default)]
+struct Known {
+    /// Commands, as a file or the text may call them.
+    commands: HashSet<String>,
+    /// How many launches of each benchmark there were: files may be appended to each other.
+    launches: HashMap<String, u32>,
+}
+
+impl Known {
+    /// The first launch of so many that a file has of a benchmark.
+    fn first_launch(&mut self, benchmark: &str, count: usize) -> u32 {
+        let next = self.launches.entry(benchmark.to_owned()).or_default();
+        let first = *next;
+        *next = next.saturating_add(u32::try_from(count.max(1)).unwrap_or(u32::MAX));
+        first
+    }
+}
+
+fn results(document: &Value, line: u64, known: &mut Known, metrics: &mut Metrics) {
+    let mut names = Names::default();
     let results = document["results"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut counts: HashMap<&str, u32> = HashMap::new();
     for result in results {
@@ -79,15 +102,18 @@ fn results(document: &Value, line: u64, names: &mut Names, metrics: &mut Metrics
             true => format!("{name} ({})", said.join(", ")),
             false => name.to_owned(),
         });
-        if result["measurements"].is_array() {
-            version_2::result(result, line, &benchmark, &parameters, metrics);
+        known.commands.extend([name.trim_end().to_owned(), benchmark.trim_end().to_owned()]);
+        if let Some(measurements) = result["measurements"].as_array() {
+            let first = known.first_launch(&benchmark, measurements.len());
+            version_2::result(result, line, first, &benchmark, &parameters, metrics);
             continue;
         }
         let times = result["times"].as_array().map(Vec::as_slice).unwrap_or_default();
         let time = kind(&benchmark, "time", "s", LOWER);
-        runs(line, time, times, metrics);
+        let first = known.first_launch(&benchmark, times.len());
+        runs(line, time, first, times, metrics);
         let memory = result["memory_usage_byte"].as_array().map(Vec::as_slice).unwrap_or_default();
-        runs(line, kind(&benchmark, "memory", "B", LOWER), memory, metrics);
+        runs(line, kind(&benchmark, "memory", "B", LOWER), first, memory, metrics);
         let figure = |name: &str| json::number(&result[name]);
         if times.is_empty() {
             metrics.skip(
@@ -95,14 +121,12 @@ fn results(document: &Value, line: u64, names: &mut Names, metrics: &mut Metrics
                 &benchmark,
                 "the times of its runs are not in the file, only figures over all of them",
             );
-            aggregates(line, &benchmark, figure, metrics);
+            aggregates(line, first, &benchmark, figure, metrics);
         } else {
             for name in ["mean", "stddev", "median"] {
-                if let Some(value) = figure(name) {
-                    metrics.summary(time, name, value);
-                }
+                summary(time, first, name, figure(name), metrics);
             }
-            cpu(line, &benchmark, figure, metrics);
+            cpu(line, first, &benchmark, figure, metrics);
         }
         for (name, value) in parameters {
             metrics.set_of(time, name, &value);
@@ -119,43 +143,57 @@ fn name(result: &Value) -> &str {
 }
 
 /// Each run is a process of its own.
-fn runs(line: u64, of: crate::metrics::Kind<'_>, values: &[Value], metrics: &mut Metrics) {
-    for (value, launch) in values.iter().zip(0..) {
+fn runs(line: u64, of: Kind<'_>, first: u32, values: &[Value], metrics: &mut Metrics) {
+    for (value, launch) in values.iter().zip(first..) {
         let value = json::number(value).unwrap_or(f64::NAN);
         metrics.sample(line, of, Sample { value, launch, ..Sample::default() });
     }
 }
 
 /// What is left where no run's time is given.
-fn aggregates(line: u64, benchmark: &str, figure: impl Fn(&str) -> Option<f64>, metrics: &mut Metrics) {
+fn aggregates(
+    line: u64,
+    launch: u32,
+    benchmark: &str,
+    figure: impl Fn(&str) -> Option<f64>,
+    metrics: &mut Metrics,
+) {
     for (name, kept) in
         [("mean", "time mean"), ("median", "time median"), ("min", "time min"), ("max", "time max")]
     {
         if let Some(value) = figure(name) {
-            metrics.sample(line, kind(benchmark, kept, "s", LOWER), value);
+            metrics.sample(
+                line,
+                kind(benchmark, kept, "s", LOWER),
+                Sample { value, launch, ..Sample::default() },
+            );
         }
     }
     if let Some(value) = figure("stddev") {
-        metrics.summary(kind(benchmark, "time mean", "s", LOWER), "stddev", value);
+        deviation(kind(benchmark, "time mean", "s", LOWER), value, metrics);
     }
-    cpu(line, benchmark, figure, metrics);
+    cpu(line, launch, benchmark, figure, metrics);
 }
 
 /// Means, whatever else is given.
-fn cpu(line: u64, benchmark: &str, figure: impl Fn(&str) -> Option<f64>, metrics: &mut Metrics) {
+fn cpu(line: u64, launch: u32, benchmark: &str, figure: impl Fn(&str) -> Option<f64>, metrics: &mut Metrics) {
     for (name, kept) in [("user", "user mean"), ("system", "system mean")] {
         if let Some(value) = figure(name) {
-            metrics.sample(line, kind(benchmark, kept, "s", LOWER), value);
+            let sample = Sample { value, launch, ..Sample::default() };
+            metrics.sample(line, kind(benchmark, kept, "s", LOWER), sample);
         }
     }
 }
 
-/// The lines of `--export-csv`, below each head.
-fn rows(text: &str, names: &mut Names, metrics: &mut Metrics) {
+/// The lines of `--export-csv`, below each head, of commands that are not known; these commands.
+fn rows(text: &str, known: &HashSet<String>, metrics: &mut Metrics) -> HashSet<String> {
     let mut head: Vec<String> = Vec::new();
+    let (mut names, mut commands) = (Names::default(), HashSet::new());
     for (line, number) in text.lines().zip(1..) {
         if is_csv_head(line) {
             head = owned(line);
+            names = Names::default();
+            metrics.next_launch();
             continue;
         }
         if head.is_empty() || line.trim().is_empty() {
@@ -163,6 +201,11 @@ fn rows(text: &str, names: &mut Names, metrics: &mut Metrics) {
         }
         let fields = owned(line);
         let (Some(command), true) = (fields.first(), fields.len() == head.len()) else {
+            // Here begins what it prints, or a JSON file.
+            if text::is_head(line) || line.trim_end() == "{" {
+                head.clear();
+                continue;
+            }
             metrics.skip(
                 number,
                 line,
@@ -170,12 +213,16 @@ fn rows(text: &str, names: &mut Names, metrics: &mut Metrics) {
             );
             continue;
         };
+        if known.contains(command.trim_end()) {
+            continue;
+        }
         let field = |name: &str| {
             let at = head.iter().position(|column| column == name)?;
             fields.get(at).and_then(|text| text.parse::<f64>().ok())
         };
         if head.iter().any(|column| column.ends_with("_unit")) {
-            version_2::row(&head, &fields, number, names, metrics);
+            version_2::row(&head, &fields, number, &mut names, metrics);
+            commands.insert(command.trim_end().to_owned());
             continue;
         }
         if field("mean").is_none() {
@@ -183,7 +230,8 @@ fn rows(text: &str, names: &mut Names, metrics: &mut Metrics) {
             continue;
         }
         let benchmark = names.unique(command.clone());
-        aggregates(number, &benchmark, field, metrics);
+        commands.insert(command.trim_end().to_owned());
+        aggregates(number, 0, &benchmark, field, metrics);
         for (column, value) in head.iter().zip(&fields) {
             if let Some(name) = column.strip_prefix("parameter_") {
                 metrics.set_of(kind(&benchmark, "time mean", "s", LOWER), name, value);
@@ -191,6 +239,7 @@ fn rows(text: &str, names: &mut Names, metrics: &mut Metrics) {
         }
         short(&benchmark, "median", field("median"), metrics);
     }
+    commands
 }
 
 /// The fields of a row of its CSV.
@@ -223,6 +272,53 @@ mod tests {
         assert_eq!(of_name("a #2", "time mean").samples, [2.0]);
         assert_eq!(read.skipped.len(), 1);
         assert!(read.warnings.iter().any(|w| w.text.contains("1 of 2 runs") && w.text.contains("signal")));
+    }
+
+    const TWO: &str = r#"{"results": [{"command": "a", "mean": 1.5, "stddev": 0.7, "median": 1.5, "user": 0.1, "system": 0.2, "times": [1, 2]}]}"#;
+
+    #[test]
+    fn files_that_are_appended_hold_further_launches() {
+        let read = of(&format!("{TWO}\n{TWO}\n"));
+        let found: Vec<_> = read
+            .metrics
+            .iter()
+            .map(|m| (m.benchmark.as_str(), m.name.as_str(), m.launches.as_slice()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("a", "time", &[0, 1, 2, 3][..]),
+                ("a", "user mean", &[0, 2][..]),
+                ("a", "system mean", &[0, 2][..])
+            ]
+        );
+        assert!(read.metrics[0].summary.is_empty());
+        let csv = "command,mean,stddev,median,user,system,min,max\na,1,0,1,0,0,1,1\na,2,0,2,0,0,2,2\n";
+        let read = of(&csv.repeat(2));
+        let means: Vec<_> = read.metrics.iter().filter(|m| m.name == "time mean").collect();
+        assert_eq!((means.len(), means[1].benchmark.as_str()), (2, "a #2"));
+        assert_eq!((means[0].launches.as_slice(), means[0].summary.len()), (&[0, 1][..], 0));
+    }
+
+    #[test]
+    fn each_command_is_read_of_what_says_most_of_it() {
+        let printed = "Benchmark 1: a\n  Time (mean ± σ):  1.5 s ± 0.7 s  [User: 0.1 s, System: 0.2 s]\n\n\
+            Benchmark 2: b\n  Time (mean ± σ):  2.5 s ± 0.7 s  [User: 0.1 s, System: 0.2 s]\n\n\
+            Benchmark 3: c\n  Time (mean ± σ):  3.5 s ± 0.7 s  [User: 0.1 s, System: 0.2 s]\n";
+        let csv =
+            "command,mean,stddev,median,user,system,min,max\na,1.5,0,1.5,0,0,1,2\nb,2.5,0,2.5,0,0,2,3\n";
+        for all in [format!("{printed}{csv}{{\n{}\n", &TWO[1..]), format!("{TWO}\n{csv}{printed}")] {
+            let read = of(&all);
+            let found: Vec<_> = read
+                .metrics
+                .iter()
+                .filter(|m| m.name == "time" || m.name == "time median" || m.name == "time mean")
+                .map(|m| (m.benchmark.as_str(), m.name.as_str(), m.samples.len()))
+                .collect();
+            let expected =
+                [("a", "time", 2), ("b", "time mean", 1), ("b", "time median", 1), ("c", "time mean", 1)];
+            assert_eq!((found, read.skipped_count), (expected.to_vec(), 0), "{all}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What hyperfine writes from version 2 on: each run with all that was measured of it.
 
 use super::common::{LOWER, Names, kind};
+use super::hyperfine_summaries::{deviation, summary as noted};
 use super::hyperfine_warnings::{failures, short};
 use crate::json;
 use crate::metrics::{Metrics, Sample};
@@ -10,16 +11,17 @@ use serde_json::Value;
 /// The unit of what has none in the file.
 const COUNT: &str = "1";
 
-/// One command of the JSON file.
+/// One command of the JSON file, whose runs are launches from `first` on.
 pub(super) fn result(
     result: &Value,
     line: u64,
+    first: u32,
     benchmark: &str,
     parameters: &[(&str, String)],
     metrics: &mut Metrics,
 ) {
     let mut codes = Vec::new();
-    for (run, launch) in result["measurements"].as_array().into_iter().flatten().zip(0..) {
+    for (run, launch) in result["measurements"].as_array().into_iter().flatten().zip(first..) {
         for (name, figure) in entries(run) {
             if name == "exit_code" {
                 codes.push(figure);
@@ -39,7 +41,7 @@ pub(super) fn result(
         for what in ["mean", "stddev", "median"] {
             if let Some(value) = summary[what].as_f64() {
                 let (value, unit) = base(name, value, summary["unit"].as_str().unwrap_or(COUNT));
-                metrics.summary(kind(benchmark, name, unit, LOWER), what, value);
+                noted(kind(benchmark, name, unit, LOWER), first, what, Some(value), metrics);
             }
         }
     }
@@ -71,7 +73,7 @@ pub(super) fn row(head: &[String], fields: &[String], line: u64, names: &mut Nam
             };
             let (value, unit) = base(metric, text.parse().unwrap_or(f64::NAN), unit);
             if what == "stddev" {
-                metrics.summary(kind(&benchmark, &format!("{metric} mean"), unit, LOWER), what, value);
+                deviation(kind(&benchmark, &format!("{metric} mean"), unit, LOWER), value, metrics);
                 continue;
             }
             metrics.sample(line, kind(&benchmark, &name, unit, LOWER), value);

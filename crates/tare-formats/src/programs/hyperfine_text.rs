@@ -2,15 +2,22 @@
 
 use super::common::{LOWER, Names, kind};
 use super::hyperfine_2::base;
+use super::hyperfine_summaries::deviation;
 use super::hyperfine_warnings::short;
 use crate::metrics::Metrics;
 use crate::units::in_base;
+use std::collections::HashSet;
 
-/// `Benchmark 1: sleep 0.1`; before version 1.12 it is `Benchmark #1: …`.
-fn head(line: &str) -> Option<&str> {
+/// `Benchmark 1: sleep 0.1`, its number and command; before version 1.12 it is `Benchmark #1: …`.
+fn head(line: &str) -> Option<(u32, &str)> {
     let rest = line.strip_prefix("Benchmark ")?;
     let (number, command) = rest.trim_start_matches('#').split_once(": ")?;
-    number.parse::<u32>().ok().map(|_| command)
+    number.parse::<u32>().ok().map(|number| (number, command))
+}
+
+/// Whether what is printed of a command begins here.
+pub(super) fn is_head(line: &str) -> bool {
+    head(line).is_some()
 }
 
 /// `Time (mean ± σ): …`, and of a single run `Time (abs ≡): …`.
@@ -21,7 +28,7 @@ fn time(line: &str) -> Option<&str> {
 
 /// Whether only hyperfine prints such a line.
 pub(super) fn is_line(line: &str) -> bool {
-    let is_of_one_run = head(line).is_some_and(|command| command.ends_with(" (1 run)"));
+    let is_of_one_run = head(line).is_some_and(|(_, command)| command.ends_with(" (1 run)"));
     time(line).is_some() || is_table_head(line) || is_of_one_run
 }
 
@@ -60,7 +67,7 @@ fn row(benchmark: &str, line: &str, number: u64, metrics: &mut Metrics) -> bool 
         let (value, unit) = base(metric, value, unit);
         let of = format!("{metric} {what}");
         if what == "stddev" {
-            metrics.summary(kind(benchmark, &format!("{metric} mean"), unit, LOWER), what, value);
+            deviation(kind(benchmark, &format!("{metric} mean"), unit, LOWER), value, metrics);
         } else {
             metrics.sample(number, kind(benchmark, &of, unit, LOWER), value);
         }
@@ -75,18 +82,26 @@ fn row(benchmark: &str, line: &str, number: u64, metrics: &mut Metrics) -> bool 
     true
 }
 
-/// Every command below its head.
-pub(super) fn read(text: &str, names: &mut Names, metrics: &mut Metrics) {
+/// Every command below its head, but for those that are known.
+pub(super) fn read(text: &str, known: &HashSet<String>, metrics: &mut Metrics) {
     let mut begun: Option<(String, u64)> = None;
     let mut has_time = false;
+    let (mut names, mut last) = (Names::default(), 0);
     for (line, number) in text.lines().map(str::trim_end).zip(1..) {
-        if let Some(command) = head(line) {
+        if let Some((place, command)) = head(line) {
             end(&begun, has_time, metrics);
+            has_time = false;
+            // What another run of it printed was appended.
+            if place <= last {
+                names = Names::default();
+                metrics.next_launch();
+            }
+            last = place;
             // Version 2 says behind the name how many runs there were.
             let runs =
                 command.rsplit_once(" (").filter(|(_, runs)| runs.ends_with(" runs)") || *runs == "1 run)");
-            begun = Some((names.unique(runs.map_or(command, |(name, _)| name).to_owned()), number));
-            has_time = false;
+            let command = runs.map_or(command, |(name, _)| name).trim_end();
+            begun = (!known.contains(command)).then(|| (names.unique(command.to_owned()), number));
             continue;
         }
         let Some((benchmark, _)) = &begun else { continue };
@@ -120,12 +135,12 @@ fn end(begun: &Option<(String, u64)>, has_time: bool, metrics: &mut Metrics) {
 /// `101.2 ms ±   0.3 ms    [User: 0.9 ms, System: 0.5 ms]`.
 fn times(benchmark: &str, text: &str, number: u64, metrics: &mut Metrics) {
     let (times, cpu) = text.split_once('[').unwrap_or((text, ""));
-    let (mean, deviation) = times.split_once('±').unwrap_or((times, ""));
+    let (mean, deviated) = times.split_once('±').unwrap_or((times, ""));
     let mean = seconds(mean);
     let of = kind(benchmark, "time mean", "s", LOWER);
     metrics.sample(number, of, mean.unwrap_or(f64::NAN));
-    if let Some(deviation) = seconds(deviation) {
-        metrics.summary(of, "stddev", deviation);
+    if let Some(value) = seconds(deviated) {
+        deviation(of, value, metrics);
     }
     for part in cpu.trim_end_matches(']').split(", ") {
         let Some((name, value)) = part.split_once(": ") else { continue };
@@ -180,6 +195,15 @@ mod tests {
                 ("seq 1", "memory_peak_resident mean", 2.0 * 1024.0 * 1024.0)
             ]
         );
+    }
+
+    #[test]
+    fn what_another_run_printed_is_of_another_launch() {
+        let text = "Benchmark 1: a\n  Time (abs ≡):        1.003 s\nBenchmark 2: a\n  Time (abs ≡):        2.003 s\n";
+        let read = READER.read(&Input::of_text(&text.repeat(2)));
+        let found: Vec<_> =
+            read.metrics.iter().map(|m| (m.benchmark.as_str(), m.launches.as_slice())).collect();
+        assert_eq!(found, [("a", &[0, 1][..]), ("a #2", &[0, 1][..])]);
     }
 
     #[test]

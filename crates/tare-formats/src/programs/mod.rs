@@ -9,6 +9,7 @@ mod fio_text;
 mod gnu_time;
 mod hyperfine;
 mod hyperfine_2;
+mod hyperfine_summaries;
 mod hyperfine_text;
 mod hyperfine_warnings;
 mod openssl_key;
@@ -30,7 +31,6 @@ pub(crate) const READERS: &[&Reader] = &[
     &hyperfine::READER,
     &fio::READER,
     &openssl_speed::READER,
-    &perf_stat::READER,
     &perf_bench::READER,
     &stress_ng::READER,
     &sysbench::READER,
@@ -38,5 +38,8 @@ pub(crate) const READERS: &[&Reader] = &[
     &bonnie::READER,
 ];
 
-/// Those whose output stands around that of others (`time wrk …`): what the others say is what was measured.
-pub(crate) const AROUND: &[&Reader] = &[&dd::READER, &gnu_time::READER];
+/// Those whose output stands around that of others (`time wrk …`, `perf stat sysbench …`): what the others say is what was measured.
+pub(crate) const AROUND: &[&Reader] = &[&dd::READER, &perf_stat::READER, &gnu_time::READER];
+
+/// Those of them that are read of what a program prints, too, where no other results are: it is run under them for their figures.
+pub(crate) const COUNTING: &[&Reader] = &[&perf_stat::READER];

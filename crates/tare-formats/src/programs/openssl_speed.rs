@@ -21,6 +21,10 @@ pub(crate) const READER: Reader = Reader {
 /// What it says where it divides by the time on the clock; with `-mr` it does not say so.
 const ELAPSED: &str = "You have chosen to measure elapsed time instead of user CPU time.";
 
+/// A measurement is ended by the clock: with -elapsed its time is never shorter than what was asked for. One that is by more than this was divided by
+/// CPU time, and had the CPU for no longer; steps of its own clock (10 ms) and the start of the alarm are less.
+const SHARE_MIN: f64 = 0.98;
+
 /// No line of it is longer, but for those that say how it was built.
 const LINE_BYTES: usize = 1000;
 
@@ -109,17 +113,65 @@ impl Raw {
             line: number,
         })
     }
+
+    /// Whether its operations were divided by clearly less time than it ran for.
+    fn is_divided_by_less(&self) -> bool {
+        self.time_s > 0.0 && self.asked_s > 0.0 && self.share() < SHARE_MIN
+    }
+
+    fn share(&self) -> f64 {
+        self.time_s / self.asked_s
+    }
+
+    /// Over so many seconds, in the tables' units.
+    fn rate(&self, time_s: f64) -> String {
+        match self.size {
+            Some(size) => format!("{:.2} kB/s", self.count * size / time_s / 1e3),
+            None => format!("{:.1} op/s", self.count / time_s),
+        }
+    }
+}
+
+/// Of each row of a table, whether its run says of which time it is: by a line, or by the times of its measurements.
+#[derive(Default)]
+struct Runs {
+    is_known: bool,
+    has_version: bool,
+    /// Whether a table has begun: what is measured is then of the next run.
+    has_rows: bool,
+    known: Vec<bool>,
+}
+
+impl Runs {
+    fn line(&mut self, line: &str) {
+        let is_version = line.starts_with("version: ") || line.starts_with("OpenSSL ");
+        let is_measured = line.starts_with("Doing ") || line.starts_with("+DT") || line == ELAPSED;
+        if is_version && self.has_version || is_measured && (self.has_version || self.has_rows) {
+            (self.is_known, self.has_version, self.has_rows) = (false, false, false);
+        }
+        self.has_version |= is_version;
+        self.is_known |= is_measured && !line.starts_with("+DT") || line.starts_with("+R");
+    }
+
+    /// So many rows were read.
+    fn rows(&mut self, count: usize) {
+        self.has_rows |= count > self.known.len();
+        self.known.resize(count, self.is_known);
+    }
 }
 
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
     let is_mixed = is_mixed(input.text);
     let (mut raws, mut tables, mut begun) = (Vec::new(), Tables::default(), "");
-    let (mut is_elapsed, mut mixed_at) = (false, None);
+    let (mut mixed, mut mixed_at) = (Vec::new(), None);
+    let mut runs = Runs::default();
     for (line, number) in input.text.lines().map(str::trim_end).zip(1..) {
+        runs.line(line);
         if line.starts_with("+DT") {
             begun = line;
         } else if line.starts_with("+R") && is_mixed {
             mixed_at.get_or_insert(number);
+            mixed.extend(Raw::of_machine(begun, line, number));
         } else if line.starts_with("+R") {
             match Raw::of_machine(begun, line, number) {
                 Some(raw) => raws.push(raw),
@@ -135,20 +187,24 @@ fn read(input: &Input<'_>, metrics: &mut Metrics) {
             metrics.skip(number, line, "it was not ended: cut off, or the operation failed");
         } else if line.starts_with("Error ") || line.contains(" failure") {
             metrics.skip(number, line, "openssl says that this failed");
-        } else if line == ELAPSED {
-            is_elapsed = true;
-        } else {
+        } else if line != ELAPSED {
             tables.line(line, number, metrics);
         }
+        runs.rows(tables.rows.len());
     }
     if let Some(number) = mixed_at {
         let why = "lines of several processes (-multi) are mixed: they do not say which size they are of";
         metrics.skip(number, "+R", why);
     }
-    if !is_elapsed {
-        warn(&raws, input.text, metrics);
+    let used = samples(&raws, &tables.rows, metrics);
+    warn(&raws, &mixed, metrics);
+    if used.iter().zip(&runs.known).any(|(is_used, is_known)| !is_used && !is_known) {
+        metrics.warn(
+            "tool-may-divide-by-cpu-time",
+            "tables stand alone, which do not say whether -elapsed was given: without it their rates are per second of its own CPU time",
+            "keep what it prints to standard error too: it says so, and how much CPU time each measurement had",
+        );
     }
-    samples(&raws, &tables.rows, metrics);
 }
 
 /// Whether several processes wrote: one began before another's result was there.
@@ -167,8 +223,8 @@ fn is_mixed(text: &str) -> bool {
     false
 }
 
-/// All measurements, then the rows of tables that no measurement is there for.
-fn samples(raws: &[Raw], rows: &[Row], metrics: &mut Metrics) {
+/// All measurements, then the rows of tables that no measurement is there for. Of each row, whether there is one.
+fn samples(raws: &[Raw], rows: &[Row], metrics: &mut Metrics) -> Vec<bool> {
     let mut by_key: HashMap<&Key, Vec<usize>> = HashMap::new();
     for (at, row) in rows.iter().enumerate().filter(|(_, row)| row.worker.is_none()) {
         by_key.entry(&row.key).or_default().push(at);
@@ -200,7 +256,7 @@ fn samples(raws: &[Raw], rows: &[Row], metrics: &mut Metrics) {
         note(&format!("{name}: operations"), "op", None, raw.count);
         note(&format!("{name}: time"), "s", None, raw.time_s);
     }
-    for (row, _) in rows.iter().zip(used).filter(|(_, used)| !used) {
+    for (row, _) in rows.iter().zip(&used).filter(|(_, used)| !**used) {
         let (name, unit) = (row.key.name.as_str(), row.unit);
         let worker = row.worker;
         let name = if worker.is_some() { format!("{name}, each process") } else { name.to_owned() };
@@ -211,30 +267,49 @@ fn samples(raws: &[Raw], rows: &[Row], metrics: &mut Metrics) {
         let sample = Sample { value: row.value, launch, worker, at_s: None };
         metrics.sample(row.line, kind(&row.benchmark, &name, unit, HIGHER), sample);
     }
+    used
 }
 
-/// Nothing says that it was the clock by which it divided.
-fn warn(raws: &[Raw], text: &str, metrics: &mut Metrics) {
-    let share = |raw: &Raw| raw.time_s / raw.asked_s;
-    let least = raws.iter().filter(|raw| raw.asked_s > 0.0).min_by(|a, b| share(a).total_cmp(&share(b)));
-    let is_machine = text.lines().any(|line| line.starts_with("+DT") || line.starts_with("+F"));
-    let said = match least {
-        // The times of -elapsed are never shorter than what was asked for, and -mr does not say which times they are.
-        Some(raw) if is_machine && share(raw) >= 0.995 => return,
-        Some(raw) => format!(
-            "{} {} ran for {} s and its operations were divided by {} s of CPU time",
+/// Warns of measurements that had the CPU for less time than they ran for, with the rates that this makes of the worst.
+fn warn(raws: &[Raw], mixed: &[Raw], metrics: &mut Metrics) {
+    let by_share = |a: &&Raw, b: &&Raw| a.share().total_cmp(&b.share());
+    let divided = raws.iter().filter(|raw| raw.is_divided_by_less());
+    let count = divided.clone().count();
+    let said = if let Some(raw) = divided.min_by(by_share) {
+        format!(
+            "{} {} ran for {} s and its operations were divided by {} s of CPU time: {} as printed, {} by the clock; {count} of {} measurements \
+             are so",
             raw.key.said(),
             raw.key.name,
             raw.asked_s,
-            raw.time_s
-        ),
-        None => "nothing in it says that -elapsed was given: operations were divided by CPU time".to_owned(),
+            raw.time_s,
+            raw.rate(raw.time_s),
+            raw.rate(raw.asked_s),
+            raws.len()
+        )
+    } else if let Some(raw) = of_least_time(mixed) {
+        format!(
+            "processes of -multi ran for {} s and one divided its operations by {} s of CPU time: its rate by the clock is {:.0} % of the one \
+             printed",
+            raw.asked_s,
+            raw.time_s,
+            raw.share() * 100.0
+        )
+    } else {
+        return;
     };
     metrics.warn(
         "tool-divides-by-cpu-time",
-        &format!("{said}; what others took of the CPU is not in the rates"),
+        &format!("{said}; what others or a quota took of the CPU is not in the rates"),
         "run openssl speed with -elapsed: it then divides by the time on the clock",
     );
+}
+
+/// The measurement with the least time, if that is clearly less than any of them was to run for. Which of them a line is of is not known.
+fn of_least_time(mixed: &[Raw]) -> Option<Raw> {
+    let asked_s = mixed.iter().map(|raw| raw.asked_s).min_by(f64::total_cmp)?;
+    let least = mixed.iter().min_by(|a, b| a.time_s.total_cmp(&b.time_s))?;
+    Some(Raw { asked_s, ..least.clone() }).filter(Raw::is_divided_by_less)
 }
 
 #[cfg(test)]
@@ -281,15 +356,58 @@ mod tests {
     }
 
     #[test]
-    fn cpu_time_is_warned_of_unless_the_clock_was_asked_for() {
-        let line = "Doing md5 ops for 3s on 16 size blocks: 300 md5 ops in 1.50s\n";
-        let read = of(line);
-        assert!(
-            read.warnings[0].text.contains("ran for 3 s") && read.warnings[0].text.contains("1.5 s of CPU")
-        );
-        assert_eq!(of(&format!("{ELAPSED}\n{line}")).warnings, []);
+    fn measurements_that_had_the_cpu_for_less_time_are_flagged_with_both_rates() {
+        let line =
+            |time: &str| format!("Doing md5 ops for 3s on 16 size blocks: 300000 md5 ops in {time}s\n");
+        let read = of(&[line("2.97"), line("1.50")].concat());
+        let warning = &read.warnings[0];
+        assert_eq!((read.warnings.len(), warning.id.as_str()), (1, "tool-divides-by-cpu-time"));
+        for part in
+            ["ran for 3 s", "1.5 s of CPU", "3200.00 kB/s as printed", "1600.00 kB/s by the clock", "1 of 2"]
+        {
+            assert!(warning.text.contains(part), "{part}: {}", warning.text);
+        }
+        // Undisturbed both times are the same, whichever it is.
+        for undisturbed in [line("2.97"), line("3.00"), format!("{ELAPSED}\n{}", line("3.01"))] {
+            assert_eq!(of(&undisturbed).warnings, [], "{undisturbed}");
+        }
         assert_eq!(of("+DT:md5:1:16\n+R:100:md5:1.010000\n").warnings, []);
         assert_eq!(of("+DT:md5:1:16\n+R:100:md5:0.500000\n").warnings.len(), 1);
+        // One run with -elapsed says nothing of the others.
+        let read = of(&format!("{ELAPSED}\n{}{}", line("3.00"), line("1.50")));
+        assert!(read.warnings[0].text.contains("1 of 2"), "{:?}", read.warnings);
+    }
+
+    #[test]
+    fn tables_alone_do_not_say_by_which_time_they_divide() {
+        let table = |version: &str| {
+            format!(
+                "version: {version}\nThe 'numbers' are in 1000s of bytes per second processed.\ntype             16 bytes\nmd5               1.60k\n"
+            )
+        };
+        let measured = "Doing md5 for 3s on 16 size blocks: 300 md5's in 3.00s\n";
+        let ids = |text: &str| -> Vec<String> { of(text).warnings.into_iter().map(|one| one.id).collect() };
+        assert_eq!(ids(&table("3.0")), ["tool-may-divide-by-cpu-time"]);
+        let elapsed = [ELAPSED, "\n", measured, &table("3.0")].concat();
+        for whole in
+            [elapsed.clone(), [measured, &table("3.0")].concat(), [table("3.0").as_str(), measured].concat()]
+        {
+            assert_eq!(ids(&whole), [""; 0], "{whole}");
+        }
+        assert_eq!(ids(&[elapsed, table("3.5")].concat()), ["tool-may-divide-by-cpu-time"]);
+    }
+
+    #[test]
+    fn processes_that_share_cpus_are_judged_by_their_times() {
+        let of_time = |time: &str| {
+            format!(
+                "+DT:md5:1:16\n+DT:md5:1:16\n+R:9:md5:1.00\n+R:8:md5:{time}\nGot: +H:16 from 0\nGot: +F:6:md5:144.00 from 0\n\
+                 version: 3.0\nmd5               0.27k\n"
+            )
+        };
+        assert_eq!(of(&of_time("1.01")).warnings, []);
+        let read = of(&of_time("0.50"));
+        assert!(read.warnings[0].text.contains("50 %"), "{:?}", read.warnings);
     }
 
     #[test]

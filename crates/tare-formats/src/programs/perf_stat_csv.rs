@@ -10,6 +10,8 @@ pub(super) struct Line;
 const FIELDS_MAX: usize = 40;
 /// Before the count: time, place, number of CPUs.
 const BEFORE_MAX: usize = 3;
+/// Units that the kernel and its drivers have for counts.
+const UNITS: [&str; 6] = ["", "msec", "ns", "Joules", "MiB", "Bytes"];
 
 impl Line {
     /// The count in it, whichever character parts its fields.
@@ -66,13 +68,17 @@ impl Shape {
         let is_whole = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let is_percent = |text: &str| {
             decimal(text, separator).is_some_and(|text| {
-                text.contains('.') && text.parse::<f64>().is_ok_and(|percent| percent <= 100.0)
+                text.split_once('.').is_some_and(|(_, decimals)| decimals.len() == 2)
+                    && text.parse::<f64>().is_ok_and(|percent| (0.0..=100.0).contains(&percent))
             })
         };
         let runtime = (3..rest.len().saturating_sub(1)).find(|at| {
             rest.get(*at).is_some_and(|text| is_whole(text))
                 && rest.get(at + 1).is_some_and(|text| is_percent(text))
         })?;
+        if !is_behind(rest.get(runtime + 2..)?, rest.get(1)?, separator) {
+            return None;
+        }
         let mut end = runtime;
         let is_variance = |at: usize| rest.get(at).is_some_and(|text| text.len() > 1 && text.ends_with('%'));
         let variance = (end > 3 && is_variance(end - 1)).then(|| end - 1);
@@ -119,6 +125,19 @@ fn shape_at(fields: &[&str], at: usize, separator: char) -> Option<Shape> {
         Shape::of(rest, separator)
     } else {
         None
+    }
+}
+
+/// Whether such fields stand behind the per cent: another figure and what it is, maybe both empty. Before version 4.6, and in a line that is cut
+/// off, there may be none: what has a unit that perf does not know is then a table of others.
+fn is_behind(fields: &[&str], unit: &str, separator: char) -> bool {
+    let is_figure = |text: &str| {
+        text.is_empty() || decimal(text, separator).is_some_and(|text| text.parse::<f64>().is_ok())
+    };
+    match fields {
+        [] => UNITS.contains(&unit),
+        [figure] => UNITS.contains(&unit) && is_figure(figure),
+        [figure, what, ..] => is_figure(figure) && !what.starts_with(|c: char| c.is_ascii_digit()),
     }
 }
 
@@ -183,4 +202,37 @@ pub(super) fn is_broken(line: &str) -> bool {
     begins
         && fields >= 3
         && line.split([',', ';']).any(|field| matches!(field, "msec" | "" | "ns" | "Joules"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_of_another_table_is_no_count() {
+        for line in [
+            "4.2,ms,login,1000,99.5",
+            "4.2,ms,login,1000,99.50",
+            "4.2,ms,login,1000,99.50,yes,no",
+            "4.2,ms,login,1000,99.50,1.5,200",
+            "4.2,ms,login,1000,-1.00,,",
+            "latency,unit,endpoint,count,percent",
+        ] {
+            assert!(Line::of(line).is_none(), "{line}");
+        }
+    }
+
+    #[test]
+    fn rows_of_perf_are_counts_whatever_stands_behind() {
+        for line in [
+            "1234,,cycles,831875,100.00",
+            "0.81,msec,task-clock,809510,100.00,0.132,CPUs utilized",
+            "0.81;msec;task-clock;809510;100,00;0,132;CPUs utilized",
+            "12.5,W,power/energy/,809510,100.00,,",
+            "7,,instructions,831875,99.00,,insn per cycle",
+            "49,,page-faults,809510,100.00,60.5",
+        ] {
+            assert!(Line::of(line).is_some(), "{line}");
+        }
+    }
 }

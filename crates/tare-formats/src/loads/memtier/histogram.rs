@@ -59,7 +59,9 @@ fn counts(mut bytes: &[u8], half: u32, unit: u32) -> Option<Vec<(u64, u64)>> {
         let steps = 1_u64 << half;
         let bucket = (index >> half).saturating_sub(1);
         let within = if index >> half == 0 { index } else { (index & (steps - 1)) + steps };
-        let shift = u32::try_from(bucket).ok()?.checked_add(unit).filter(|shift| *shift + half < 62)?;
+        let shift = u32::try_from(bucket).ok()?.checked_add(unit)?;
+        // A greater one is of values beyond 64 bits.
+        shift.checked_add(half).filter(|bits| *bits < 62)?;
         found.push((((within + 1) << shift) - 1, count.unsigned_abs()));
         index += 1;
     }
@@ -119,6 +121,21 @@ mod tests {
         assert_eq!(counts(&[4], 10, 0), Some(vec![(0, 2)]));
         assert_eq!(zigzag(&mut &[0x89, 0x20][..]), Some(-2053));
         assert_eq!(zigzag(&mut &[0x80][..]), None);
+    }
+
+    #[test]
+    fn a_step_beyond_all_values_is_none() {
+        // So many steps without any that the exponent is near the end of its numbers, in ZigZag: twice as many less 1.
+        let steps = u64::from(u32::MAX - 2) << 10;
+        let mut left = 2 * steps - 1;
+        let mut bytes = Vec::new();
+        while left >= 0x80 {
+            bytes.push((left & 0x7f) as u8 | 0x80);
+            left >>= 7;
+        }
+        bytes.extend([left as u8, 2]);
+        assert_eq!(zigzag(&mut bytes.as_slice()), Some(-(steps as i64)));
+        assert_eq!(counts(&bytes, 10, 0), None);
     }
 
     #[test]
