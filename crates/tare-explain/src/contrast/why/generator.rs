@@ -6,6 +6,7 @@ use crate::capacity::generator;
 use crate::capacity::levels::Accounting;
 use tare_model::metric::Subject;
 use tare_model::metrics::clock;
+use tare_model::observation::Role;
 use tare_model::outcome::TareCause;
 use tare_model::plan::Generator;
 
@@ -33,12 +34,16 @@ pub(super) fn why_no_work(split: &Split, a: &Accounting, b: &Accounting) -> Opti
 fn reason(accounting: &Accounting) -> Option<String> {
     let load = accounting.load()?;
     let (busy, cpus) = (load.busy(), load.cpus());
-    if let Some(quota) = quota_cpus(accounting).filter(|quota| *quota < cpus && busy >= USED_UP * quota) {
+    let lost = |cause| load.share(Loss::Tare(cause));
+    // The observers are in the same group, and use the quota too.
+    let pool = &accounting.asked.pool;
+    let observers_s: f64 = pool.threads_of(Role::Tare).map(|thread| thread.run_s).sum();
+    let used = busy + if pool.span.wall_s > 0.0 { observers_s / pool.span.wall_s } else { 0.0 };
+    if let Some(quota) = quota_cpus(accounting).filter(|quota| *quota < cpus && used >= USED_UP * quota) {
         return Some(format!(
             "our own generator was slowed by a quota: it may use {quota:.2} CPUs and ran on {busy:.2}"
         ));
     }
-    let lost = |cause| load.share(Loss::Tare(cause));
     let taken = [
         (TareCause::Preempted, "others ran on the generator's CPUs"),
         (TareCause::Placement, "the server ran on the generator's CPUs"),
