@@ -38,6 +38,8 @@ pub use format::Format;
 pub use generator::{Generator, Senders, SetUp};
 pub use metrics::{METRICS_MAX, SAMPLES_MAX, SKIPPED_MAX};
 pub use reader::{Input, Reader};
-pub use registry::{FORMATS, GENERATORS, OTHER, detect, generator, read, read_printed, readers};
+pub use registry::{
+    FORMATS, GENERATORS, OTHER, detect, generator, is_of_both_streams, read, read_printed, readers,
+};
 pub use result::{LatencySummary, ToolOutput, ToolResult};
 pub use sample::{http_sample, report};

@@ -148,6 +148,12 @@ fn around() -> impl Iterator<Item = Source> {
     programs::AROUND.iter().copied().map(Source::Reader)
 }
 
+/// Whether a tool says on standard error what its results on standard output cannot be judged without: `openssl speed` how long each measurement
+/// took.
+pub fn is_of_both_streams(format: &str) -> bool {
+    format == "openssl-speed"
+}
+
 /// What a tool printed that measures something; `None` where nobody knows it. Formats of collections are written to files: what looks
 /// like one here may be anybody's JSON.
 pub fn read_printed(printed: &str) -> Option<ToolMetrics> {

@@ -131,12 +131,13 @@ impl Run {
     pub fn results(&self) -> Option<(u64, Option<ToolMetrics>)> {
         let (count, printed) = self.apart.as_deref().map(printed)?;
         let errors = self.started.output();
-        let with_errors = || {
-            let of_errors = tare_formats::read_printed(&errors);
-            of_errors.or_else(|| tare_formats::read_printed(&format!("{printed}\n{errors}")))
+        let of_both = || tare_formats::read_printed(&format!("{printed}\n{errors}"));
+        let results = match tare_formats::read_printed(&printed) {
+            found if errors.is_empty() => found,
+            Some(found) if tare_formats::is_of_both_streams(&found.format) => of_both().or(Some(found)),
+            None => tare_formats::read_printed(&errors).or_else(of_both),
+            found => found,
         };
-        let results = tare_formats::read_printed(&printed);
-        let results = results.or_else(|| if errors.is_empty() { None } else { with_errors() });
         Some((count, results.map(|results| with_cut(results, count, printed.len()))))
     }
 }

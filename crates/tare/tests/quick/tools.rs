@@ -197,6 +197,30 @@ fn run_of(tare: &Tare, script: &str, more: &[&str]) -> serde_json::Value {
     schema::read(&["run"], &output.stdout)
 }
 
+/// `openssl speed` prints its rates to standard output, and to standard error how long each measurement ran.
+#[test]
+fn what_a_tool_says_on_standard_error_judges_its_results() {
+    let tare = Tare::new();
+    let fixture = format!(
+        "{}/../tare-formats/tests/fixtures/openssl-speed/one_size_3.0.txt",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let run = |time_s: &str| {
+        let script = format!(
+            "sed 's/in 0.53s/in {time_s}s/' {fixture} | grep Doing >&2; grep -v Doing {fixture}; sleep 0.05"
+        );
+        run_of(&tare, &script, &[])
+    };
+    let ids = |found: &serde_json::Value| -> Vec<String> {
+        let warnings = found["results"]["warnings"].as_array().unwrap();
+        warnings.iter().map(|warning| warning["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let throttled = run("0.53");
+    assert_eq!(ids(&throttled), ["tool-divides-by-cpu-time"], "{}", throttled["results"]);
+    let undisturbed = run("1.00");
+    assert_eq!(ids(&undisturbed), [""; 0], "{}", undisturbed["results"]);
+}
+
 #[test]
 fn that_a_benchmark_is_run_once_is_said_where_nobody_asked_for_it() {
     let tare = Tare::new();
