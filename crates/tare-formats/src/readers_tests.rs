@@ -147,13 +147,14 @@ fn results_of_another_tool_are_said_not_to_be_read() {
     ] {
         for read in [read(&Input::of_text(&text)), read_printed(&text)] {
             let read = read.unwrap();
-            let said: Vec<&str> = read.skipped.iter().map(|skipped| skipped.what.as_str()).collect();
-            assert_eq!((read.format.as_str(), said, read.skipped_count), (format, vec![other], 1));
-            assert!(read.skipped[0].why.contains("a file of their own"));
+            let said = read.warnings.iter().find(|warning| warning.id == "other-tools-not-read").unwrap();
+            assert_eq!(read.format, format);
+            assert!(said.text.contains(&format!("holds results of {other}, ")), "{}", said.text);
         }
     }
     for text in [go, libtest, load] {
-        assert_eq!(read(&Input::of_text(text)).unwrap().skipped_count, 0, "{text}");
+        let warnings = read(&Input::of_text(text)).unwrap().warnings;
+        assert!(warnings.iter().all(|warning| warning.id != "other-tools-not-read"), "{text}");
     }
 }
 

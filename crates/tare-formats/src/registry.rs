@@ -4,12 +4,12 @@ use crate::decode::without_colours;
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::load_metrics;
-use crate::metrics::SKIPPED_MAX;
 use crate::reader::{Input, Reader};
 use crate::result::ToolOutput;
 use crate::{collectors, languages, loads, programs};
 use std::time::Duration;
-use tare_model::tool::{Skipped, ToolMetrics};
+use tare_model::tool::ToolMetrics;
+use tare_model::warning::Warning;
 
 /// Every format that is read. No output is detected by two of them.
 pub const FORMATS: &[&Format] = &[
@@ -233,18 +233,13 @@ fn with_others(
             names.push(name);
         }
     }
-    let others = names.into_iter().map(|name| Skipped {
-        what: name.to_owned(),
-        line: 1,
-        why: "the text also holds results of this tool, which are not read: give them in a file of their own"
-            .to_owned(),
-    });
-    let mut skipped: Vec<Skipped> = others.collect();
-    found.skipped_count = found.skipped_count.saturating_add(skipped.len() as u64);
-    // In front, where they are seen.
-    skipped.append(&mut found.skipped);
-    skipped.truncate(SKIPPED_MAX);
-    found.skipped = skipped;
+    if !names.is_empty() {
+        found.warnings.push(Warning {
+            id: "other-tools-not-read".into(),
+            text: format!("the text also holds results of {}, which are not read", names.join(", ")),
+            hint: "give them in a file of their own".into(),
+        });
+    }
     found
 }
 

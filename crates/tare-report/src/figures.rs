@@ -125,8 +125,8 @@ const SAYS_NOTHING: f64 = 10.0;
 /// `+2.0 % (+1.2 to +2.8)`.
 pub(crate) fn whole(change: Change) -> String {
     let [low, high] = change.interval;
-    if 1.0 + high > SAYS_NOTHING * (1.0 + low) {
-        return format!("{}\u{a0}% (could be ten times that)", signed(change.value));
+    if low < 0.0 && high > 0.0 && 1.0 + high > SAYS_NOTHING * (1.0 + low) {
+        return format!("{}\u{a0}% (not known)", signed(change.value));
     }
     let [low, high] = change.interval.map(signed);
     format!("{}\u{a0}% ({low} to {high})", signed(change.value))

@@ -72,11 +72,12 @@ pub(crate) fn report(placement: &Placement, place: &PlaceRequest, threads: usize
     };
     let why_load = match &place.load_cpus {
         Some(_) => "given by --load-cpus",
+        None if placement.sut_cpus.is_empty() => "where the server runs is not known",
         None if has_cores_of_its_own(placement, topology) => {
             "the server uses none of them, nor a core of theirs"
         }
         None if placement.load_cpus.iter().any(|cpu| placement.sut_cpus.contains(cpu)) => {
-            "there are too few for it to have its own"
+            "the server may use them too, and no others are left"
         }
         None => "the server uses none of them",
     };

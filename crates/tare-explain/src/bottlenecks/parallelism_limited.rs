@@ -60,7 +60,7 @@ fn words(by: LimitedBy, limit: f64) -> (String, &'static str) {
                  something of its own holds the others, and what it is could not be seen"
             ),
             "look for a lock, a queue or a setting that lets so many run: the stacks of its sleeping threads (tare run \
-             --stacks-off-cpu), the runtime's own settings (GOMAXPROCS, which Go takes from a quota since 1.25)",
+             --stacks-off-cpu, then tare flame --off-cpu), the runtime's own settings (GOMAXPROCS, which Go takes from a quota since 1.25)",
         ),
     }
 }

@@ -72,7 +72,7 @@ fn describe(accounting: &Accounting) -> Draft {
             "read the warnings for what could not be seen; take a longer run or more privileges, or look into the program with its own \
              profiler, `perf trace` or `strace -f -c`"
         } else if parks_threads(accounting) {
-            "look into the program: its block and mutex profiles (net/http/pprof), or `tare run --stacks-off-cpu`"
+            "look into the program: its block and mutex profiles (net/http/pprof), or `tare run --stacks-off-cpu` and then `tare flame --off-cpu`"
         } else {
             "read the warnings for what could not be seen; try more connections, a longer trial or more privileges"
         }

@@ -88,8 +88,8 @@ fn describe(accounting: &Accounting) -> Draft {
         evidence,
         remedy: match pool.kept {
             Kept::Unseen => {
-                "find what they sleep for (`strace -f -p PID`, `tare run --stacks-off-cpu URL`): more workers help where each waits for \
-                 itself, and not where all wait for one thing"
+                "find what they sleep for (`strace -f -p PID`, or `tare run --stacks-off-cpu URL` and then `tare flame --off-cpu`): more \
+                 workers help where each waits for itself, and not where all wait for one thing"
             }
             _ => "give it more workers (threads, processes), or let a request sleep for less",
         }
@@ -122,7 +122,7 @@ static PAGE: Page = Page {
     ],
     to_do: &[
         "Give it more workers: the number in the finding is what Little's law asks for.",
-        "Let a request sleep for less: find the call (`strace -f -c -p PID`, `tare run --stacks-off-cpu URL`).",
+        "Let a request sleep for less: find the call (`strace -f -c -p PID`, or `tare run --stacks-off-cpu URL` and `tare flame --off-cpu`).",
         "Serve requests that only wait from an event loop.",
     ],
     to_confirm: &[

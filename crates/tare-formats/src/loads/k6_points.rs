@@ -75,7 +75,10 @@ pub(super) fn better(name: &str, known: Known) -> Option<Better> {
 
 /// Which way is better of a counter's rate: what k6 itself counts is work that was done, what a script counts may be errors.
 pub(super) fn better_rate(name: &str, known: Known) -> Option<Better> {
-    let is_work = || built_in(name).is_some_and(|known| known.holds == Holds::Counter);
+    let is_work = || {
+        let is_data = |known: &Known| known.contains == Contains::Data;
+        built_in(name).is_some_and(|known| known.holds == Holds::Counter && !is_data(&known))
+    };
     better(name, known).or_else(|| is_work().then_some(Better::Higher))
 }
 

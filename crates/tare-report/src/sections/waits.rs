@@ -93,13 +93,16 @@ fn sleeps(serving: &ServingAccounting, switches: &SwitchAccounting) -> Vec<Pair>
             "downstream" => downstream(switches),
             "timer" => ", for a time to pass".to_owned(),
             "fault" => ", for a page of memory".to_owned(),
-            "parked" => ", in a futex that nobody holds: until another thread has work for it".to_owned(),
+            "parked" => {
+                ", in a futex whose word says that nobody holds it, as a thread does that waits for work"
+                    .to_owned()
+            }
             "other" => ", in another system call".to_owned(),
             "unsplit" => ", the reason could not be sampled".to_owned(),
             _ => String::new(),
         };
         let why = match why.as_str() {
-            "parked" => "without work",
+            "parked" => "without work, it seems",
             "unsplit" => "not known",
             "other" => "other call",
             why => why,

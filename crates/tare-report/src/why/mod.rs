@@ -142,9 +142,9 @@ fn bounds(a: &Run, b: &Run) -> Option<String> {
         Some(of.collect::<Vec<_>>().join(" and ")).filter(|names| !names.is_empty())
     };
     let lower = named(GrossIs::LowerBound)
-        .map(|names| format!("The rate of {names} is a lower bound: the server could do more."));
+        .map(|names| format!("Lower bound: the rate of {names}; the server may do more."));
     let offered = named(GrossIs::Offered)
-        .map(|names| format!("The rate of {names} was asked for: it does not say what the server can do."));
+        .map(|names| format!("Asked for: the rate of {names}; it does not say what the server can do."));
     let said: Vec<String> = lower.into_iter().chain(offered).collect();
     (!said.is_empty()).then(|| said.join(" "))
 }
@@ -211,8 +211,9 @@ fn mostly<'p>(parts: impl Iterator<Item = &'p WhyPart>, whole_ln: f64) -> String
         |part: &WhyPart| format!("{} ({}) {} ln", part.id, table::meaning(&part.id), logarithm(part.ln));
     let said =
         |other: &&WhyPart| format!(", and its largest parts cancel: {} and {}", named(largest), named(other));
-    let cancelled = parts.iter().find(|part| part.ln * largest.ln < 0.0).map(said);
-    cancelled.unwrap_or_else(|| format!(", and its largest part is {}", named(largest)))
+    let is_other = |part: &&&WhyPart| part.ln * largest.ln < 0.0 && part.ci95.is_none_or(is_clear);
+    let cancelled = parts.iter().find(is_other).map(said);
+    cancelled.unwrap_or_else(|| format!(", and the largest part that is shown is {}", named(largest)))
 }
 
 /// What is shown to differ although the rates are not: a part, net, a figure, a function. `None`: nothing.
@@ -231,8 +232,7 @@ fn moved<'p>(why: &Why, parts: impl Iterator<Item = &'p WhyPart>) -> Option<Stri
         return Some(format!("; but other figures did change: {}", figures.join(", ")));
     }
     let functions = why.frames.value().map_or(0, Vec::len);
-    (functions > 0)
-        .then(|| format!("; but {} of its code did change in share", words::things(functions, "function")))
+    (functions > 0).then(|| format!("; but the share of {} did change", words::things(functions, "function")))
 }
 
 /// Where the rates are not shown to differ: something else may be.

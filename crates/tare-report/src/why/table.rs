@@ -166,7 +166,7 @@ fn rest(small: &[&Part], whole: &Whole) -> Row {
         Text::plain(""),
         Text::dim(signed(sum)),
         Text::plain(""),
-        Text::dim(share(sum, whole.ln)),
+        Text::dim(if whole.without_machine.is_some() { NONE.into() } else { share(sum, whole.ln) }),
         Text::plain(""),
         Text::dim(if small.len() == 1 { String::new() } else { names.join(", ") }),
     ])
@@ -174,7 +174,7 @@ fn rest(small: &[&Part], whole: &Whole) -> Row {
 
 fn without_machine(corrected: Corrected, whole: &Whole) -> Row {
     Row::Cells(vec![
-        Text::strong("without the machine's"),
+        Text::strong("without the machine"),
         Text::plain(""),
         Text::plain(""),
         Text::strong(signed(corrected.ln)),

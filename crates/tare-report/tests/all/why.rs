@@ -215,7 +215,7 @@ fn what_is_shown_to_differ_is_in_the_first_sentence_though_the_rates_are_not() {
     let other_latency = Why { figures: figures(), ..alike() };
     assert!(first(&other_latency).contains("but other figures did change: "), "{}", first(&other_latency));
     let other_code = Why { frames: throttled().frames, ..alike() };
-    assert!(first(&other_code).contains("1 function of its code"), "{}", first(&other_code));
+    assert!(first(&other_code).contains("but the share of 1 function did change"), "{}", first(&other_code));
     // As measured it is slower, and by the machine; its cost is shown to have changed all the same.
     let mut disturbed = beside_reference(-0.3, -0.004);
     if let Reading::Measured(parts) = &mut disturbed.parts {
@@ -229,8 +229,8 @@ fn a_rate_that_is_no_capacity_says_so() {
     let mut bound = throttled();
     (bound.a.gross_is, bound.b.gross_is) = (GrossIs::LowerBound, GrossIs::Offered);
     let text = why::report(&bound).terminal(style(120, true));
-    assert!(text.contains("The rate of A is a lower bound: the server could do more."), "{text}");
-    assert!(text.contains("The rate of B was asked for"), "{text}");
+    assert!(text.contains("Lower bound: the rate of A; the server may do more."), "{text}");
+    assert!(text.contains("Asked for: the rate of B;"), "{text}");
 }
 
 #[test]

@@ -87,12 +87,15 @@ pub(super) fn interleaved(comparison: &Comparison) -> Vec<Interleaved> {
             let arm = launch.arms.get(arm)?;
             Some((arm.alone_s?, *arm.figures.get(&Figure::CpuPerRequest)?))
         };
-        // Of turns as long as they are by now.
-        let as_now = comparison.launches.iter().filter(|launch| {
+        // Of turns as long as they are by now; where those are few, of all.
+        let as_now = |launch: &&tare_model::comparison::Launch| {
             let ratio = launch.turn_ns as f64 / comparison.turn_ns.max(1) as f64;
             (1.0 / ALIKE..=ALIKE).contains(&ratio)
-        });
-        let pairs: Vec<(f64, f64)> = as_now.filter_map(pair).collect();
+        };
+        let mut pairs: Vec<(f64, f64)> = comparison.launches.iter().filter(as_now).filter_map(pair).collect();
+        if pairs.len() < MEASURED_MIN {
+            pairs = comparison.launches.iter().filter_map(pair).collect();
+        }
         if pairs.len() < MEASURED_MIN {
             return None;
         }

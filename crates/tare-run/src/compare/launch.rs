@@ -134,11 +134,8 @@ impl<'a> Stage<'a> {
         let compiles = loaded.warmth.compiles();
         self.alone(&mut arms, compiles, &mut servers, since, phase, running)?;
         let turn_ns = turns.turn_ns;
-        for arm in &arms {
-            if let Some((alone_s, cost_s)) = arm.alone_s.zip(arm.figures.get(&Figure::CpuPerRequest)) {
-                self.pace.learn_cost(cost_s / alone_s);
-            }
-        }
+        let more = |arm: &Arm| Some(arm.figures.get(&Figure::CpuPerRequest)? / arm.alone_s?);
+        self.pace.learn_costs(&arms.iter().filter_map(more).collect::<Vec<_>>());
         let warm_up =
             self.request.warmup.map(|_| loaded.warmth.kept(loaded.length.as_secs_f64(), &windows_s));
         arms.iter_mut().zip(windows_s).for_each(|(arm, windows_s)| arm.windows_s = windows_s);

@@ -18,9 +18,10 @@ const REST_OVER_LATENCY: f64 = 1.25;
 /// Length of a turn where requests cost more interleaved than alone: Go's runtime watches its threads for some milliseconds after each
 /// rest, which cost 3 ms of CPU time in each turn (`docs/measured/comparisons.md`).
 const TURN_LONGER: Duration = Duration::from_millis(100);
-/// From so much more on, on the log, as the median of so many measurements.
+/// From so much more on, on the log: of all servers of one launch, or as the median of so many launches.
+const MUCH_MORE_LN: f64 = 0.15;
 const MORE_LN: f64 = 0.08;
-const MORE_OF: usize = 2;
+const MORE_OF: usize = 3;
 
 /// Periods of a quota in a turn of a server that has one of its own. In shorter turns it would never run out: a server is loaded for a part of the
 /// time only, and has the quota of all of it.
@@ -54,7 +55,7 @@ pub(super) struct Pace {
     latencies: Vec<Duration>,
     /// Of a quota that not all servers have.
     period: Option<Duration>,
-    /// What a request costs interleaved over what it costs alone, on the log, where turns have their first length.
+    /// What a request costs interleaved over what it costs alone, on the log, by launch.
     more_ln: Vec<f64>,
     /// Whether that is so much that turns have to be longer.
     is_longer: bool,
@@ -73,11 +74,14 @@ impl Pace {
         Turn::with(turn.rest, turn.length.max(at_least))
     }
 
-    /// What a request cost interleaved, over what it cost alone.
-    pub fn learn_cost(&mut self, ratio: f64) {
-        self.more_ln.extend(Some(ratio.ln()).filter(|ln| ln.is_finite() && !self.is_longer));
-        let is_much = tare_stats::median(&self.more_ln).is_some_and(|ln| ln > MORE_LN);
-        self.is_longer |= self.more_ln.len() >= MORE_OF && is_much;
+    /// What a request cost interleaved over what it cost alone, of the servers of a launch that were loaded alone.
+    pub fn learn_costs(&mut self, ratios: &[f64]) {
+        let lns: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).filter(|ln| ln.is_finite()).collect();
+        self.more_ln.extend(tare_stats::median(&lns).filter(|_| !self.is_longer));
+        let by_all = lns.len() > 1 && lns.iter().all(|ln| *ln > MUCH_MORE_LN);
+        let by_launches =
+            self.more_ln.len() >= MORE_OF && tare_stats::median(&self.more_ln).is_some_and(|ln| ln > MORE_LN);
+        self.is_longer |= by_all || by_launches;
     }
 
     /// There is a quota with such a period that not all servers have.
@@ -148,19 +152,24 @@ mod tests {
 
     #[test]
     fn turns_are_longer_where_requests_cost_more_in_them() {
-        let mut pace = Pace::default();
-        pace.learn(Duration::from_micros(180));
-        // One measurement says nothing, and neither does what differs a little.
-        pace.learn_cost(1.3);
-        assert_eq!(pace.turn().length, TURN);
-        pace.learn_cost(0.9);
-        [1.0, f64::NAN, 0.0, 1.02].into_iter().for_each(|ratio| pace.learn_cost(ratio));
-        assert_eq!(pace.turn().length, TURN);
-        let mut pace = Pace::default();
-        [1.3, 1.2].into_iter().for_each(|ratio| pace.learn_cost(ratio));
-        assert_eq!(pace.turn(), Turn { length: TURN_LONGER, rest: TURN_LONGER / 8 });
+        let learnt = |launches: &[&[f64]]| {
+            let mut pace = Pace::default();
+            pace.learn(Duration::from_micros(180));
+            launches.iter().for_each(|ratios| pace.learn_costs(ratios));
+            pace
+        };
+        // One server, one launch that was disturbed, or what differs a little, says nothing.
+        for launches in
+            [&[&[1.4][..]][..], &[&[1.2, 1.0]], &[&[1.3], &[0.9], &[1.0, f64::NAN], &[0.0], &[], &[1.02]]]
+        {
+            assert_eq!(learnt(launches).turn().length, TURN, "{launches:?}");
+        }
+        let longer = Turn { length: TURN_LONGER, rest: TURN_LONGER / 8 };
+        assert_eq!(learnt(&[&[1.3, 1.2]]).turn(), longer);
+        let mut pace = learnt(&[&[1.1], &[1.12], &[1.1]]);
+        assert_eq!(pace.turn(), longer);
         // What it costs in longer turns is no reason to make them short again.
-        (0..9).for_each(|_| pace.learn_cost(1.0));
+        (0..9).for_each(|_| pace.learn_costs(&[1.0, 1.0]));
         assert_eq!(pace.turn().length, TURN_LONGER);
         pace.quota_of_some(Some(ms(100)));
         assert_eq!(pace.turn().length, ms(300));

@@ -33,7 +33,7 @@ pub(super) fn in_session(
 /// A launch that is over.
 pub(super) struct Step {
     pub launch: Launch,
-    /// Length of its turns.
+    /// Length of its turns, where the launch does not have it.
     pub turn: Duration,
     /// How many there are by now that take as long as all that are to come.
     pub alike: usize,
@@ -50,8 +50,9 @@ pub(super) fn go_on(
     while comparison.ended.is_none() {
         let seq = comparison.launches.len();
         let Step { launch, turn, alike } = launch(seq, begun, &phase(comparison), running)?;
+        // Those of the next may be longer.
+        comparison.turn_ns = if launch.turn_ns > 0 { launch.turn_ns } else { nanoseconds(turn) };
         comparison.launches.push(launch);
-        comparison.turn_ns = nanoseconds(turn);
         comparison.elapsed_s = begun.elapsed().as_secs_f64();
         let is_paced = seq + 1 >= PACE_AFTER && alike >= PACE_OF;
         if comparison.planned.is_none() && (is_paced || few_fit(comparison) || is_last(comparison)) {

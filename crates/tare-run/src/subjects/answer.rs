@@ -55,7 +55,7 @@ pub(super) fn landed(load: &LoadSpec, preflight: &Preflight) -> Result<Target, L
 pub(crate) fn notes(load: &LoadSpec, sut: &Sut, running: &mut Running<'_>) -> Result<(), LabError> {
     let route = &load.route;
     let Some(target) = &sut.target else { return Ok(()) };
-    if let Some(text) = sut.first_status.and_then(|status| refused(target, status)) {
+    if let Some(text) = sut.first_status.and_then(|status| refused(target, status, &load.expect.statuses)) {
         // Shown at once, since a run takes its time; the result has the counts.
         running.progress.show(Event::Notice(text));
     }
@@ -71,8 +71,9 @@ pub(crate) fn notes(load: &LoadSpec, sut: &Sut, running: &mut Running<'_>) -> Re
 }
 
 /// What to say at once of a first answer that is an error.
-fn refused(target: &Target, status: u16) -> Option<String> {
-    (status >= 400).then(|| {
+fn refused(target: &Target, status: u16, expected: &[u16]) -> Option<String> {
+    let counts = if expected.is_empty() { status >= 400 } else { !expected.contains(&status) };
+    counts.then(|| {
         format!(
             "the first answer of {target} has status {status}: such answers count as errors (is the path right? Ctrl-C ends this run)"
         )
@@ -112,10 +113,12 @@ mod tests {
     #[test]
     fn a_first_answer_that_is_an_error_is_said_at_once() {
         let target = Target::parse("http://127.0.0.1:8080/wrong").unwrap();
-        let text = refused(&target, 404).unwrap();
+        let text = refused(&target, 404, &[]).unwrap();
         assert!(text.contains("/wrong has status 404") && text.contains("Ctrl-C"), "{text}");
         for status in [200, 204, 301, 304] {
-            assert_eq!(refused(&target, status), None);
+            assert_eq!(refused(&target, status, &[]), None);
         }
+        assert_eq!(refused(&target, 404, &[404]), None);
+        assert!(refused(&target, 200, &[404]).is_some());
     }
 }

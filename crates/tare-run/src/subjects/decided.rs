@@ -21,7 +21,7 @@ pub(crate) fn report(sut: &Sut, why: &str) {
     }
     let way = match sut.transport {
         Transport::Loopback => "over the loopback interface",
-        Transport::Namespace => "from another network namespace of this machine",
+        Transport::Namespace => "in another network namespace of this machine",
         Transport::Remote => "from another host",
     };
     let processes = match sut.pids.len() {
@@ -29,7 +29,7 @@ pub(crate) fn report(sut: &Sut, why: &str) {
         count => format!("{count} processes"),
     };
     info!(target: "sut", "{} is measured, {processes}, reached {way}: {why}", sut.name());
-    if let Some(port) = sut.port.filter(|_| sut.transport != Transport::Remote) {
+    if let Some(port) = sut.port.filter(|_| sut.transport == Transport::Loopback) {
         debug!(target: "sut", "its port is {port}: 'ss -ltnp sport = :{port}' shows who listens there");
     }
     sut.pids.iter().take(LISTED_MAX).for_each(|pid| debug!(target: "sut", "{}", process(*pid)));

@@ -41,7 +41,7 @@ fn reason(accounting: &Accounting) -> Option<String> {
     let used = busy + if pool.span.wall_s > 0.0 { observers_s / pool.span.wall_s } else { 0.0 };
     if let Some(quota) = quota_cpus(accounting).filter(|quota| *quota < cpus && used >= USED_UP * quota) {
         return Some(format!(
-            "our own generator was slowed by a quota: it may use {quota:.2} CPUs and ran on {busy:.2}"
+            "our own generator was slowed by a quota of {quota:.2} CPUs: it ran on {busy:.2}, with tare's observers on {used:.2}"
         ));
     }
     let taken = [
