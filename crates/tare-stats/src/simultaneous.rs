@@ -24,15 +24,12 @@ pub fn simultaneous_intervals(first: &[Jackknife], second: &[Jackknife]) -> Opti
     let varying = first.iter().zip(second).filter(|(one, other)| one.se > 0.0 || other.se > 0.0).count();
     let level = level_of_each(varying);
     let one = |(one, other): (&Jackknife, &Jackknife)| {
-        let (a, b) = (one.se * one.se, other.se * other.se);
-        if a + b == 0.0 {
-            return Interval::new(one.value, one.value);
+        let both = other.added_to(*one);
+        if both.se == 0.0 {
+            return Interval::new(both.value, both.value);
         }
-        // As shares of their sum: squares of small errors would vanish.
-        let (a, b) = (a / (a + b), b / (a + b));
-        let freedom = 1.0 / (a * a / one.df + b * b / other.df);
-        let half = t_quantile(0.5 + 0.5 * level, freedom)? * one.se.hypot(other.se);
-        Interval::new(one.value - half, one.value + half)
+        let half = t_quantile(0.5 + 0.5 * level, both.df)? * both.se;
+        Interval::new(both.value - half, both.value + half)
     };
     first.iter().zip(second).map(one).collect()
 }
