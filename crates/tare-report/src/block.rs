@@ -120,6 +120,13 @@ impl From<Option<f64>> for Field {
     }
 }
 
+impl Field {
+    /// Both ends of an interval; empty fields where there is none.
+    pub fn ends(interval: Option<[f64; 2]>) -> [Field; 2] {
+        interval.map_or([None; 2], |ends| ends.map(Some)).map(Field::from)
+    }
+}
+
 /// One column of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Column {
@@ -157,6 +164,27 @@ pub(crate) enum Row {
     Total(Vec<Text>),
     /// Words across all columns, about the rows below.
     Heading(Text),
+}
+
+impl Row {
+    /// A row for each item, below its heading: the heading stands once for items that follow each other, and not at all where it is empty.
+    pub fn below_headings<'a, T>(
+        items: &'a [T],
+        heading: impl Fn(&'a T) -> &'a str,
+        cells: impl Fn(&'a T) -> Vec<Text>,
+    ) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let mut last: Option<&str> = None;
+        for item in items {
+            let title = heading(item);
+            if last != Some(title) && !title.is_empty() {
+                rows.push(Row::Heading(Text::strong(title)));
+            }
+            last = Some(title);
+            rows.push(Row::Cells(cells(item)));
+        }
+        rows
+    }
 }
 
 /// A thing to read on its own.

@@ -1,12 +1,12 @@
 //! What came of known injections: the calibration report, and what there is to inject.
 
-use crate::block::{Block, Column, Note, Row, Rows, Table, Text, Tone};
+use crate::block::{Block, Column, Field, Note, Row, Rows, Table, Text, Tone};
 use crate::comparison::disturbance;
 use crate::figures::signed;
 use crate::format::{count, percent, seconds};
 use crate::sections::Part;
 use crate::words::things;
-use crate::{Report, Style, render, words};
+use crate::{Report, words};
 use std::collections::BTreeMap;
 use tare_model::calibration::{
     AaControl, Calibration, Found, Injection, NET_RUNS_MIN, NetSpread, Run, RunResult, SelfComparison,
@@ -63,8 +63,8 @@ pub fn json(calibration: &Calibration) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(calibration).map(|text| text + "\n")
 }
 
-/// What there is to inject, for a terminal.
-pub fn list(injections: &[Injection], style: Style) -> String {
+/// What there is to inject, laid out.
+pub fn list(injections: &[Injection]) -> Report {
     let note = |injection: &Injection| {
         let not_here = injection.not_here.iter().map(|why| ("not injectable here", why.clone()));
         Note {
@@ -74,8 +74,17 @@ pub fn list(injections: &[Injection], style: Style) -> String {
             lines: not_here.collect(),
         }
     };
+    let row = |injection: &Injection| -> Vec<Field> {
+        let Injection { name, about, expected, not_here, .. } = injection;
+        let not_here = not_here.as_deref().unwrap_or_default();
+        vec![name.as_str().into(), about.as_str().into(), ids(expected).into(), not_here.into()]
+    };
+    let header = &["injection", "about", "expected", "not_here"];
     let notes = Block::Notes(injections.iter().map(note).collect());
-    render::terminal::render(&[Part { title: "", blocks: vec![notes] }], style)
+    Report {
+        parts: vec![Part { title: "", blocks: vec![notes] }],
+        rows: Rows { header, rows: injections.iter().map(row).collect() },
+    }
 }
 
 /// The same as JSON.
@@ -290,6 +299,7 @@ fn footer(calibration: &Calibration) -> Vec<Block> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Style;
     use tare_model::calibration::{CalledDifferent, Compared, Listed, Place, SCHEMA};
     use tare_model::comparison::{Change, Disturbance, Figure};
 

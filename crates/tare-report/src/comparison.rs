@@ -3,13 +3,13 @@
 mod benchmarks;
 mod warmth;
 
-use crate::Report;
-use crate::block::{Block, Column, Note, Row, Rows, Table, Text, Tone};
+use crate::block::{Block, Column, Row, Rows, Table, Text, Tone};
 use crate::figures::{self, whole};
-use crate::format::{self, logarithm, percent, seconds, with_unit};
+use crate::format::{self, between, logarithm, percent, seconds, with_unit};
 use crate::metric_changes;
-use crate::sections::Part;
-use crate::why::table::meaning;
+use crate::sections::{Part, warnings};
+use crate::why::table::{is_clear, meaning};
+use crate::{Report, words};
 use std::collections::{BTreeMap, BTreeSet};
 use tare_model::comparison::{
     Comparison, Disturbance, Effect, Ended, Figure, Launch, NotKnown, Part as WhyPart, Program, Verdict,
@@ -31,37 +31,28 @@ pub fn report(comparison: &Comparison) -> Report {
             })
             .collect(),
     }];
-    let tables = benchmarks::tables(comparison, others);
-    if !tables.is_empty() {
-        parts.push(Part { title: "Benchmarks", blocks: tables });
-    }
+    parts.extend(Part::of("Benchmarks", benchmarks::tables(comparison, others)));
     let missing =
         comparison.not_known.iter().map(|missing| Block::Line(Text::dim(not_known(missing, others.len()))));
     let figures = std::iter::once(table(comparison, others)).chain(missing).collect();
     parts.push(Part { title: "Figures", blocks: figures });
-    let why: Vec<Block> = others.iter().filter_map(|program| why(comparison, program)).collect();
-    if !why.is_empty() {
-        parts.push(Part { title: "Where the difference is", blocks: why });
-    }
+    let why = others.iter().filter_map(|program| why(comparison, program)).collect();
+    parts.extend(Part::of("Where the difference is", why));
     parts.push(Part { title: "How far to trust it", blocks: trust(comparison) });
-    if !comparison.warnings.is_empty() {
-        let note = |warning: &tare_model::outcome::Warning| Note {
-            title: Text::new(&warning.id, Tone::Warn),
-            aside: String::new(),
-            body: warning.text.clone(),
-            lines: vec![("hint", warning.hint.clone())],
-        };
-        let notes = comparison.warnings.iter().map(note).collect();
-        parts.push(Part { title: "Warnings", blocks: vec![Block::Notes(notes)] });
-    }
+    parts.extend(warnings::part(&comparison.warnings));
     Report { parts, rows: rows(comparison) }
+}
+
+/// What the first program is called, which the others are held against.
+fn baseline(comparison: &Comparison) -> &str {
+    comparison.programs.first().map_or("", |first| first.name.as_str())
 }
 
 fn rows(comparison: &Comparison) -> Rows {
     let row = |effect: &Effect| {
         let Effect { program, figure, baseline, value, change, .. } = effect;
         let said = (effect.verdict, effect.launches as f64, effect.detectable);
-        figures::csv((program, *figure, false), [Some(*baseline), Some(*value)], *change, said)
+        figures::csv((program, figure.name(), false), [Some(*baseline), Some(*value)], *change, said)
     };
     let launches = comparison.launches.len();
     let metrics = comparison.benchmarks.iter().map(|effect| metric_changes::csv(effect, launches));
@@ -80,38 +71,17 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
 fn headline(comparison: &Comparison, program: &Program) -> Block {
     let of_program = |effect: &&Effect| effect.program == program.name;
     let effects: Vec<&Effect> = comparison.effects.iter().filter(of_program).collect();
-    let first = comparison.programs.first().map_or("", |first| first.name.as_str());
-    let name = &program.name;
-    let with = |verdict: Verdict| effects.iter().filter(move |effect| effect.verdict == verdict);
-    let reported = |verdict: Verdict| {
-        let figures = with(verdict).filter(|effect| effect.figure.is_of_its_own()).map(|effect| {
-            format!("{} {}", effect.figure.title(), effect.change.map(whole).unwrap_or_default())
-        });
-        figures.collect::<Vec<_>>().join(", ")
-    };
-    let (faster, slower) = (with(Verdict::Faster).count(), with(Verdict::Slower).count());
-    let text = match (faster, slower) {
-        (0, 0) => return undecided(comparison, program, &effects),
-        (_, 0) => {
-            Text::new(format!("{name} is faster than {first}: {}.", reported(Verdict::Faster)), Tone::Good)
-        }
-        (0, _) => {
-            Text::new(format!("{name} is slower than {first}: {}.", reported(Verdict::Slower)), Tone::Bad)
-        }
-        _ => Text::new(
-            format!(
-                "{name} is better than {first} in some figures ({}) and worse in others ({}).",
-                reported(Verdict::Faster),
-                reported(Verdict::Slower)
-            ),
-            Tone::Warn,
-        ),
-    };
-    Block::Headline(text)
+    let decided = [Verdict::Faster, Verdict::Slower].map(|verdict| {
+        let with = effects.iter().filter(|effect| effect.verdict == verdict);
+        let own = with.filter(|effect| effect.figure.is_of_its_own());
+        own.map(|effect| figures::named(effect.figure, effect.change)).collect()
+    });
+    let text = figures::headline([&program.name, baseline(comparison)], ["faster", "slower"], decided);
+    Block::Headline(text.unwrap_or_else(|| undecided(comparison, program, &effects)))
 }
 
-fn undecided(comparison: &Comparison, program: &Program, effects: &[&Effect]) -> Block {
-    let first = comparison.programs.first().map_or("", |first| first.name.as_str());
+fn undecided(comparison: &Comparison, program: &Program, effects: &[&Effect]) -> Text {
+    let first = baseline(comparison);
     let name = &program.name;
     let margin = format::percent(comparison.margin);
     let same: Vec<&str> = effects
@@ -119,7 +89,7 @@ fn undecided(comparison: &Comparison, program: &Program, effects: &[&Effect]) ->
         .filter(|effect| effect.verdict == Verdict::NoDifference)
         .map(|effect| effect.figure.title())
         .collect();
-    let text = match same.as_slice() {
+    match same.as_slice() {
         [] => Text::new(format!("It is not known whether {name} differs from {first}."), Tone::Warn),
         all if all.len() == effects.len() => {
             Text::strong(format!("{name} does not differ from {first} by more than {margin}."))
@@ -128,8 +98,7 @@ fn undecided(comparison: &Comparison, program: &Program, effects: &[&Effect]) ->
             "{name} does not differ from {first} by more than {margin} in {}; of the rest it is not known.",
             some.join(", ")
         )),
-    };
-    Block::Headline(text)
+    }
 }
 
 /// What a rate or a CPU time that was shown to differ is made of; shares are of the rate's difference.
@@ -145,7 +114,6 @@ fn why(comparison: &Comparison, program: &Program) -> Option<Block> {
     let rate = decided(Figure::Throughput);
     rate.or_else(|| decided(Figure::CpuPerRequest))?;
     let whole_ln = rate.and_then(|rate| Some(rate.change?.value.ln_1p()));
-    let first = comparison.programs.first().map_or("", |first| first.name.as_str());
     let all: Vec<&WhyPart> = comparison.parts.iter().filter(|part| part.program == program.name).collect();
     let mut parts: Vec<&WhyPart> = all.iter().copied().filter(|part| part.within.is_none()).collect();
     parts.sort_by(|one, other| other.ln.abs().total_cmp(&one.ln.abs()));
@@ -161,7 +129,7 @@ fn why(comparison: &Comparison, program: &Program) -> Option<Block> {
             Some(_) => Text::plain(format!("\u{a0}\u{a0}{}", part.id)),
             None => Text::strong(&part.id),
         };
-        let ends = part.ci95.map(|[low, high]| format!("{}…{}", logarithm(low), logarithm(high)));
+        let ends = part.ci95.map(|ends| between(ends, logarithm));
         Row::Cells(vec![
             name,
             Text::plain(side(part.from, &part.unit)),
@@ -174,7 +142,7 @@ fn why(comparison: &Comparison, program: &Program) -> Option<Block> {
     };
     let columns = vec![
         Column::words(if comparison.programs.len() > 2 { &program.name } else { "" }, 0),
-        Column::figures(first, 2),
+        Column::figures(baseline(comparison), 2),
         Column::figures(&program.name, 2),
         Column::figures("ln", 0),
         Column::words("95 %", 1),
@@ -194,7 +162,7 @@ fn is_over_full(part: &WhyPart, comparison: &Comparison) -> bool {
 }
 
 fn table(comparison: &Comparison, others: &[Program]) -> Block {
-    let first = comparison.programs.first().map_or("", |first| first.name.as_str());
+    let first = baseline(comparison);
     let other = if let [only] = others { only.name.as_str() } else { "other" };
     let mut columns = figures::columns([first, other]);
     columns.push(Column::figures("A/A control", 3));
@@ -220,8 +188,7 @@ fn row(effect: &Effect, margin: f64) -> Row {
 fn not_known(missing: &NotKnown, others: usize) -> String {
     let NotKnown { program, figure, why } = missing;
     let of = if others > 1 { format!(" of {program}") } else { String::new() };
-    let remedy = if why.remedy.is_empty() { String::new() } else { format!("; {}", why.remedy) };
-    format!("{}{of} is missing: {}{remedy}", figure.title(), why.why)
+    format!("{}{of} is missing: {}", figure.title(), words::then_remedy(why))
 }
 
 fn trust(comparison: &Comparison) -> Vec<Block> {
@@ -296,8 +263,10 @@ fn opposed(comparison: &Comparison) -> String {
     let is_opposed = |effect: &&Effect| {
         let Some(change) = effect.change else { return false };
         let columns = effect.value / effect.baseline - 1.0;
-        let is_shown = change.interval[0] > 0.0 || change.interval[1] < 0.0;
-        columns.is_finite() && is_shown && columns * change.value < 0.0 && columns.abs() > HAIR
+        columns.is_finite()
+            && is_clear(change.interval)
+            && columns * change.value < 0.0
+            && columns.abs() > HAIR
     };
     let titles: BTreeSet<&str> =
         comparison.effects.iter().filter(is_opposed).map(|effect| effect.figure.title()).collect();

@@ -56,8 +56,7 @@ pub(crate) fn missing(effects: &[Effect]) -> Vec<Block> {
     for effect in effects {
         let reason = match &effect.change {
             Reading::Measured(_) => continue,
-            Reading::Missing(missing) if missing.remedy.is_empty() => missing.why.clone(),
-            Reading::Missing(missing) => format!("{} ({})", missing.why, missing.remedy),
+            Reading::Missing(missing) => words::with_remedy(missing),
             Reading::NotApplicable { not_applicable } => not_applicable.clone(),
         };
         match reasons.iter_mut().find(|(known, _)| *known == reason) {
@@ -84,29 +83,59 @@ pub(crate) const HEADER: &[&str] = &[
     "detectable",
 ];
 
-/// One figure: its program, its name and whether it is in units of the reference; before and after; its change; what that says, by how many
-/// launches or runs, and what would have been shown.
+/// One figure or metric: its program, its name and whether it is in units of the reference; before and after; its change; what that says,
+/// by how many launches or runs, and what would have been shown.
 pub(crate) fn csv(
-    (program, figure, of_reference): (&str, Figure, bool),
+    (program, name, of_reference): (&str, &str, bool),
     sides: [Option<f64>; 2],
     change: Option<Change>,
     (verdict, measured, detectable): (Verdict, f64, Option<f64>),
 ) -> Vec<Field> {
-    let [low, high] = change.map_or([None; 2], |change| change.interval.map(Some));
+    let [low, high] = Field::ends(change.map(|change| change.interval));
     let [before, after] = sides.map(Field::from);
     vec![
         program.into(),
-        figure.name().into(),
+        name.into(),
         of_reference.to_string().into(),
         before,
         after,
         change.map(|change| change.value).into(),
-        low.into(),
-        high.into(),
+        low,
+        high,
         words::id(verdict).into(),
         measured.into(),
         detectable.into(),
     ]
+}
+
+/// A figure in a sentence, with its change where it has one: `throughput +2.0 % (+1.2 to +2.8)`.
+pub(crate) fn named(figure: Figure, change: Option<Change>) -> String {
+    match change {
+        Some(change) => format!("{} {}", figure.title(), whole(change)),
+        None => figure.title().to_owned(),
+    }
+}
+
+/// In which figures one side is better than the other or worse, and `called` so; `None` where it is neither in any.
+pub(crate) fn headline(
+    [new, old]: [&str; 2],
+    called: [&str; 2],
+    [better, worse]: [Vec<String>; 2],
+) -> Option<Text> {
+    let all = |figures: &[String]| figures.join(", ");
+    Some(match (better.as_slice(), worse.as_slice()) {
+        ([], []) => return None,
+        (better, []) => Text::new(format!("{new} is {} than {old}: {}.", called[0], all(better)), Tone::Good),
+        ([], worse) => Text::new(format!("{new} is {} than {old}: {}.", called[1], all(worse)), Tone::Bad),
+        (better, worse) => Text::new(
+            format!(
+                "{new} is better than {old} in some figures ({}) and worse in others ({}).",
+                all(better),
+                all(worse)
+            ),
+            Tone::Warn,
+        ),
+    })
 }
 
 /// A verdict in a table.
@@ -135,7 +164,7 @@ pub(crate) fn whole(change: Change) -> String {
 /// Per cent with a sign, two digits where they say something.
 pub(crate) fn signed(share: f64) -> String {
     let percent = share * 100.0;
-    let sign = if percent < 0.0 { "−" } else { "+" };
+    let sign = format::sign(percent);
     match percent.abs() {
         size if !size.is_finite() => format::NONE.to_owned(),
         size if size < 9.95 => format!("{sign}{size:.2}"),

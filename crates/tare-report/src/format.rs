@@ -80,6 +80,16 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{figure}{JOINT}%")
 }
 
+/// A share of one by which something changed, in prose: `+12 %`, `−0.40 %`.
+pub(crate) fn change(share: f64) -> String {
+    format!("{}{}", sign(share), percent(share.abs()))
+}
+
+/// A true minus sign, or plus.
+pub(crate) fn sign(value: f64) -> &'static str {
+    if value < 0.0 { "−" } else { "+" }
+}
+
 /// A share of one as a table shows it, without the sign: `98.1`, `0.0`, `0`.
 pub(crate) fn hundredths(share: f64) -> String {
     let value = share * 100.0;
@@ -130,9 +140,14 @@ pub(crate) fn spread(value: f64, ci95: Option<[f64; 2]>, each: impl Fn(f64) -> S
     let (below, above) = (value - low, high - value);
     const ASKEW: f64 = 1.5;
     if below < 0.0 || above < 0.0 || below.max(above) > ASKEW * below.min(above) {
-        return format!("{}…{}", each(low), each(high));
+        return between([low, high], each);
     }
     format!("±{}", percent((high - low) / 2.0 / value.abs()))
+}
+
+/// An interval by its ends: `−0.012…0.003`.
+pub(crate) fn between([low, high]: [f64; 2], each: impl Fn(f64) -> String) -> String {
+    format!("{}…{}", each(low), each(high))
 }
 
 /// Three significant digits and the largest prefix that leaves at least one before the point.
@@ -202,6 +217,7 @@ mod tests {
         let read = reported.map(|(value, unit)| plain(with_unit(value, unit)));
         assert_eq!(read, ["50 % of a CPU", "12/s", "3", "0.250 ln", "2 CPUs"]);
         assert_eq!(hundredths(-0.00001), "0.0");
+        assert_eq!([0.12, -0.004, 0.0].map(|share| plain(change(share))), ["+12 %", "−0.40 %", "+0 %"]);
     }
 
     #[test]

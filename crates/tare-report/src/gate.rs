@@ -1,10 +1,10 @@
 //! Whether what a branch does now is worse than it was: one sentence, a row for each figure, what the branch went through.
 
 use crate::block::{Block, Column, Row, Rows, Table, Text, Tone};
-use crate::figures::{self, signed, whole};
+use crate::figures::{self, signed};
 use crate::format::{joined, percent};
 use crate::metric_changes::{self, MetricChange};
-use crate::sections::{self, Part, warnings::note};
+use crate::sections::{self, Part, warnings};
 use crate::{Report, words};
 use serde::Serialize;
 use tare_model::comparison::{Figure, Verdict};
@@ -12,21 +12,17 @@ use tare_model::gate::{Against, ChangePoint, Effect, Gate, Judged, Run, State};
 
 /// The result, laid out.
 pub fn report(gate: &Gate) -> Report {
-    let mut parts = vec![Part { title: "", blocks: vec![headline(gate)] }];
-    let mut part = |title, blocks: Vec<Block>| {
-        if !blocks.is_empty() {
-            parts.push(Part { title, blocks });
-        }
-    };
-    part("Benchmarks", benchmarks(gate));
-    part("Figures", vec![table(gate)]);
-    part("Not compared", figures::missing(&gate.effects));
-    part("What the branch went through", change_points(&gate.change_points));
-    part("Conditions", conditions(gate));
-    part("How far to trust it", trust(gate));
-    let notes = (!gate.warnings.is_empty()).then(|| Block::Notes(gate.warnings.iter().map(note).collect()));
-    part("Warnings", notes.into_iter().collect());
-    Report { parts, rows: rows(gate) }
+    let parts = [
+        Part::of("", vec![headline(gate)]),
+        Part::of("Benchmarks", benchmarks(gate)),
+        Part::of("Figures", vec![table(gate)]),
+        Part::of("Not compared", figures::missing(&gate.effects)),
+        Part::of("What the branch went through", change_points(&gate.change_points)),
+        Part::of("Conditions", conditions(gate)),
+        Part::of("How far to trust it", trust(gate)),
+        warnings::part(&gate.warnings),
+    ];
+    Report { parts: parts.into_iter().flatten().collect(), rows: rows(gate) }
 }
 
 fn rows(gate: &Gate) -> Rows {
@@ -34,7 +30,7 @@ fn rows(gate: &Gate) -> Rows {
         let Effect { figure, of_reference, baseline, value, change, .. } = effect;
         let said = (effect.verdict, f64::from(effect.runs), effect.detectable);
         figures::csv(
-            (&gate.new.label, *figure, *of_reference),
+            (&gate.new.label, figure.name(), *of_reference),
             [*baseline, *value],
             change.value().copied(),
             said,
@@ -78,34 +74,20 @@ fn headline(gate: &Gate) -> Block {
     if let Some(text) = of_benchmarks.filter(|_| gate.valid && gate.conditions.is_empty()) {
         return Block::Headline(text);
     }
-    let with = |verdict: Verdict| -> Vec<String> {
+    if !gate.valid {
+        let text = format!("{new} cannot be judged: a result is not valid.");
+        return Block::Headline(Text::new(text, Tone::Bad));
+    }
+    let decided = [Verdict::Faster, Verdict::Slower].map(|verdict| {
         let mine = gate.effects.iter().filter(|effect| effect.verdict == verdict);
-        mine.map(|effect| match effect.change.value() {
-            Some(change) => format!("{} {}", effect.figure.title(), whole(*change)),
-            None => effect.figure.title().to_owned(),
-        })
-        .collect()
-    };
-    let (faster, slower) = (with(Verdict::Faster), with(Verdict::Slower));
-    let reported = gate.effects.iter().any(|effect| effect.change.value().is_some());
-    let text = match (faster.as_slice(), slower.as_slice()) {
-        _ if !gate.valid => Text::new(format!("{new} cannot be judged: a result is not valid."), Tone::Bad),
-        ([], []) if !reported => Text::new(unjudged(gate), Tone::Warn),
-        ([], []) => {
-            Text::strong(format!("No figure of {new} is proven to differ from {old}.{}", shows(gate)))
-        }
-        (_, []) => Text::new(format!("{new} is better than {old}: {}.", faster.join(", ")), Tone::Good),
-        ([], _) => Text::new(format!("{new} is worse than {old}: {}.", slower.join(", ")), Tone::Bad),
-        _ => Text::new(
-            format!(
-                "{new} is better than {old} in some figures ({}) and worse in others ({}).",
-                faster.join(", "),
-                slower.join(", ")
-            ),
-            Tone::Warn,
-        ),
-    };
-    Block::Headline(text)
+        mine.map(|effect| figures::named(effect.figure, effect.change.value().copied())).collect()
+    });
+    let known = gate.effects.iter().any(|effect| effect.change.value().is_some());
+    let text = figures::headline([new, &old], ["better", "worse"], decided);
+    Block::Headline(text.unwrap_or_else(|| match known {
+        true => Text::strong(format!("No figure of {new} is proven to differ from {old}.{}", shows(gate))),
+        false => Text::new(unjudged(gate), Tone::Warn),
+    }))
 }
 
 /// What would have been found, of the figures that it is to fail on.

@@ -40,6 +40,7 @@ pub mod study;
 pub mod tool;
 pub mod tool_comparison;
 pub mod topology;
+pub mod tune;
 pub mod why;
 mod words;
 pub mod zoo;

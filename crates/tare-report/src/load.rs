@@ -2,7 +2,7 @@
 
 use crate::block::{Block, Column, Field, Row, Rows, Table, Text};
 use crate::format::{bytes, count, percent, seconds};
-use crate::sections::{Part, warnings::note};
+use crate::sections::{Part, warnings};
 use crate::{Report, stages, words};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
@@ -22,10 +22,7 @@ pub fn report(outcome: &LoadOutcome, distribution: bool) -> Report {
     if distribution {
         parts.push(Part { title: "Latency distribution", blocks: vec![percentiles(outcome)] });
     }
-    if !outcome.warnings.is_empty() {
-        let notes = outcome.warnings.iter().map(note).collect();
-        parts.push(Part { title: "Warnings", blocks: vec![Block::Notes(notes)] });
-    }
+    parts.extend(warnings::part(&outcome.warnings));
     Report { parts, rows: rows(outcome) }
 }
 

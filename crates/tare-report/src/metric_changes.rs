@@ -1,9 +1,9 @@
 //! What the metrics of benchmarks changed by: one sentence, a row for each.
 
 use crate::block::{Block, Column, Field, Row, Table, Text, Tone};
-use crate::figures::{said, whole};
+use crate::figures::{self, said, whole};
 use crate::format::{NONE, with_unit};
-use crate::words::{id, things};
+use crate::words::things;
 use tare_model::comparison::{BenchmarkEffect, Change, Verdict};
 use tare_model::outcome::Better;
 
@@ -69,46 +69,36 @@ pub(crate) fn table(names: [&str; 3], changes: &[MetricChange<'_>], margin: f64)
         Column::words("", 0),
         Column::figures(names[2], 3),
     ];
-    let mut rows = Vec::new();
-    let mut last: Option<&str> = None;
-    for metric in changes {
-        if last != Some(metric.benchmark) && !metric.benchmark.is_empty() {
-            rows.push(Row::Heading(Text::strong(metric.benchmark)));
-        }
-        last = Some(metric.benchmark);
-        let shown = |value: Option<f64>| value.map_or(NONE.to_owned(), |value| with_unit(value, metric.unit));
-        let (change, verdict) = metric.change;
-        let verdict = match metric.better {
-            None if verdict == Verdict::CannotTell => Text::dim(""),
-            _ => said(verdict, margin),
-        };
-        rows.push(Row::Cells(vec![
-            Text::plain(metric.name),
-            Text::plain(shown(metric.sides[0])),
-            Text::plain(shown(metric.sides[1])),
-            Text::strong(change.map_or(NONE.to_owned(), whole)),
-            verdict,
-            Text::dim(metric.last.clone()),
-        ]));
-    }
+    let rows = Row::below_headings(changes, |metric| metric.benchmark, |metric| cells(metric, margin));
     Block::Table(Table { columns, rows })
+}
+
+fn cells(metric: &MetricChange<'_>, margin: f64) -> Vec<Text> {
+    let shown = |value: Option<f64>| value.map_or(NONE.to_owned(), |value| with_unit(value, metric.unit));
+    let (change, verdict) = metric.change;
+    let verdict = match metric.better {
+        None if verdict == Verdict::CannotTell => Text::dim(""),
+        _ => said(verdict, margin),
+    };
+    vec![
+        Text::plain(metric.name),
+        Text::plain(shown(metric.sides[0])),
+        Text::plain(shown(metric.sides[1])),
+        Text::strong(change.map_or(NONE.to_owned(), whole)),
+        verdict,
+        Text::dim(metric.last.clone()),
+    ]
+}
+
+/// What a metric is called beside those of other benchmarks.
+pub(crate) fn full_name(benchmark: &str, name: &str) -> String {
+    format!("{benchmark} {name}").trim().to_owned()
 }
 
 /// A metric as other programs read it, in the columns of figures.
 pub(crate) fn csv(effect: &BenchmarkEffect, launches: usize) -> Vec<Field> {
-    let change = effect.change.value();
-    let [low, high] = change.map_or([None; 2], |change| change.interval.map(Some));
-    vec![
-        effect.program.as_str().into(),
-        format!("{} {}", effect.benchmark, effect.name).trim().to_owned().into(),
-        false.to_string().into(),
-        effect.baseline.into(),
-        effect.value.into(),
-        change.map(|change| change.value).into(),
-        low.into(),
-        high.into(),
-        id(effect.verdict).into(),
-        (launches as f64).into(),
-        None::<f64>.into(),
-    ]
+    let name = full_name(&effect.benchmark, &effect.name);
+    let sides = [Some(effect.baseline), Some(effect.value)];
+    let verdict = (effect.verdict, launches as f64, None);
+    figures::csv((&effect.program, &name, false), sides, effect.change.value().copied(), verdict)
 }

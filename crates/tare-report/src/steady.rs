@@ -1,7 +1,7 @@
 //! From where on series are steady: a row for each.
 
 use crate::block::{Block, Column, Row, Rows, Table, Text, Tone};
-use crate::format::{self, count, percent};
+use crate::format::{self, count};
 use crate::sections::Part;
 use crate::{Report, words};
 use tare_model::outcome::State;
@@ -72,10 +72,8 @@ fn row(one: &Examined) -> Row {
         [] => format::NONE.to_owned(),
         _ => found.levels.iter().map(figure).collect::<Vec<String>>().join(" and "),
     };
-    let apart = before(found).map(|(before, level)| before / level - 1.0);
-    let apart = apart.map_or(format::NONE.to_owned(), |apart| {
-        format!("{}{}", if apart < 0.0 { '−' } else { '+' }, percent(apart.abs()))
-    });
+    let apart = before(found).map(|(before, level)| format::change(before / level - 1.0));
+    let apart = apart.unwrap_or_else(|| format::NONE.to_owned());
     let words = [from, one.values.to_string(), level, apart];
     let tail = [found.segments.len().saturating_sub(1).to_string(), found.wild.to_string()];
     let cells = [Text::plain(cut(&one.name)), label]

@@ -42,7 +42,7 @@ pub fn report(study: &StudyOutcome) -> Report {
 fn rows(study: &StudyOutcome) -> Rows {
     let header = &["cell", "baseline", "blocks", "valid", "figure", "value", "ci95_low", "ci95_high", "unit"];
     let row = |cell: &CellOutcome, name: &str, seen: Option<FigureSeen>| {
-        let [low, high] = seen.and_then(|seen| seen.ci95).map_or([None; 2], |ends| ends.map(Some));
+        let [low, high] = Field::ends(seen.and_then(|seen| seen.ci95));
         vec![
             cell.name.as_str().into(),
             cell.baseline.as_deref().unwrap_or_default().into(),
@@ -50,8 +50,8 @@ fn rows(study: &StudyOutcome) -> Rows {
             (cell.valid as f64).into(),
             name.into(),
             seen.map(|seen| seen.value).into(),
-            low.into(),
-            high.into(),
+            low,
+            high,
             seen.map_or_else(String::new, |seen| words::id(seen.unit)).into(),
         ]
     };
@@ -205,7 +205,7 @@ fn seen(seen: &Seen) -> String {
     match seen {
         Seen::Ratio { value, ci95 } => format!("{} ({})", change(*value), between(*ci95, &change)),
         Seen::Difference { value, ci95, unit } => {
-            let each = |value: f64| format!("{}{}", sign(value), in_unit(value.abs(), *unit));
+            let each = |value: f64| format!("{}{}", format::sign(value), in_unit(value.abs(), *unit));
             format!("{} ({})", each(*value), between(*ci95, &each))
         }
         Seen::Value { value, ci95, unit } => {
@@ -227,12 +227,7 @@ fn change(ratio: f64) -> String {
     if ratio >= 2.0 {
         return format!("×{}", format::ratio(ratio));
     }
-    let share = ratio - 1.0;
-    format!("{}{}", sign(share), percent(share.abs()))
-}
-
-fn sign(value: f64) -> &'static str {
-    if value < 0.0 { "−" } else { "+" }
+    format::change(ratio - 1.0)
 }
 
 #[cfg(test)]

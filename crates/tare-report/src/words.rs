@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use std::collections::BTreeMap;
+use tare_model::Missing;
 use tare_model::outcome::{Cause, GrossIs, Outcome, Requests, TareCause, TarePart, TrialSummary};
 
 /// The stable id of a cause, as it stands in the JSON result.
@@ -64,6 +65,22 @@ pub(crate) fn titled(cause: Cause, title: &str) -> String {
 /// The level of a trial, or its stage.
 pub(crate) fn level(trial: &TrialSummary) -> String {
     trial.stage.map_or_else(|| trial.level.clone(), |stage| format!("stage {stage}"))
+}
+
+/// Why something is missing, and in brackets what would bring it.
+pub(crate) fn with_remedy(missing: &Missing) -> String {
+    match missing.remedy.as_str() {
+        "" => missing.why.clone(),
+        remedy => format!("{} ({remedy})", missing.why),
+    }
+}
+
+/// The same within a sentence: `too few answers; give a longer --window`.
+pub(crate) fn then_remedy(missing: &Missing) -> String {
+    match missing.remedy.as_str() {
+        "" => missing.why.clone(),
+        remedy => format!("{}; {remedy}", missing.why),
+    }
 }
 
 /// A number of things: `1 trial`, `3 trials`.

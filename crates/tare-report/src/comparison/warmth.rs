@@ -1,6 +1,6 @@
 //! How warm servers were when they were counted, and what they cost beside each other.
 
-use crate::format::{percent, seconds};
+use crate::format::{change, seconds};
 use std::collections::BTreeMap;
 use tare_model::comparison::{ArmWarmUp, Change, Comparison, LaunchWarmUp};
 
@@ -46,11 +46,7 @@ pub(super) fn windows(comparison: &Comparison) -> Option<String> {
     }
     let each: Vec<String> = trends
         .iter()
-        .filter_map(|(name, trends)| {
-            let trend = tare_stats::median(trends)?;
-            let sign = if trend < 0.0 { "−" } else { "+" };
-            Some(format!("{name} {sign}{}", percent(trend.abs())))
-        })
+        .filter_map(|(name, trends)| Some(format!("{name} {}", change(tare_stats::median(trends)?))))
         .collect();
     (!each.is_empty()).then(|| {
         format!(

@@ -26,7 +26,11 @@ pub(crate) fn render(parts: &[Part]) -> String {
                 Block::Line(Text { text: line, .. }) => text.push_str(&format!("{}\n", escape(line))),
                 Block::Pairs(pairs) => {
                     for (label, value) in pairs {
-                        text.push_str(&format!("- {}: {}\n", escape(label), escape(value)));
+                        match label.as_str() {
+                            // The item's own mark is enough.
+                            "" | "-" => text.push_str(&format!("- {}\n", escape(value))),
+                            label => text.push_str(&format!("- {}: {}\n", escape(label), escape(value))),
+                        }
                     }
                 }
                 Block::Table(rows) => table(&mut text, rows),

@@ -3,8 +3,9 @@
 use super::source::{Medium, Section, Source};
 use crate::block::{Block, Column, Row, Table, Text};
 use crate::format::{NONE, count, joined, percent, ratio};
+use crate::words;
 use std::collections::BTreeSet;
-use tare_model::outcome::{CyclesFrom, Execution, RoleAccounting};
+use tare_model::outcome::{CyclesFrom, Execution, RoleAccounting, Warning};
 use tare_model::{Missing, Reading};
 
 pub(crate) static SECTION: Section =
@@ -19,9 +20,7 @@ type Both = [Option<f64>; 2];
 type Named = (String, fn(f64) -> String, Both);
 
 fn build(source: &Source) -> Vec<Block> {
-    let accounting = &source.outcome.accounting;
-    let roles: [Option<&Execution>; 2] = [&accounting.sut, &accounting.load]
-        .map(|role| role.as_ref().and_then(|role: &RoleAccounting| role.execution.as_ref()));
+    let roles = roles(source);
     if roles == [None; 2] {
         return Vec::new();
     }
@@ -37,8 +36,21 @@ fn build(source: &Source) -> Vec<Block> {
             vec![Column::words("", 0), Column::figures("server", 0), Column::figures("load generator", 0)];
         blocks.push(Block::Table(Table { columns, rows }));
     }
-    blocks.extend(notes(&roles).into_iter().map(|note| Block::Line(Text::dim(note))));
+    let notes = notes(&roles, &source.outcome.verdict.warnings);
+    blocks.extend(notes.into_iter().map(|note| Block::Line(Text::dim(note))));
     blocks
+}
+
+/// The server and the generator.
+fn roles<'a>(source: &Source<'a>) -> [Option<&'a Execution>; 2] {
+    let accounting = &source.outcome.accounting;
+    [&accounting.sut, &accounting.load]
+        .map(|role| role.as_ref().and_then(|role: &RoleAccounting| role.execution.as_ref()))
+}
+
+/// Whether this section or a warning says why no hardware events were counted.
+pub(super) fn says_why_none(source: &Source) -> bool {
+    roles(source).into_iter().flatten().any(|role| matches!(role.ipc, Reading::Missing(_)))
 }
 
 /// Everything that is known of at least one of them, and how its figure is written.
@@ -66,8 +78,9 @@ fn row(name: &str, words: fn(f64) -> String, both: Both) -> Row {
     Row::Cells(vec![Text::plain(name), sut, load])
 }
 
-/// Where the figures come from; what is missing, once however often it is.
-fn notes(roles: &[Option<&Execution>; 2]) -> Vec<String> {
+/// Where the figures come from; what is missing, once however often it is. What a warning says with all that follows from it is left to
+/// the warning.
+fn notes(roles: &[Option<&Execution>; 2], warnings: &[Warning]) -> Vec<String> {
     let known = || roles.iter().flatten();
     let mut notes = Vec::new();
     if known().any(|role| role.cycles_from == CyclesFrom::Clock && role.cycles_per_request.value().is_some())
@@ -78,12 +91,10 @@ fn notes(roles: &[Option<&Execution>; 2]) -> Vec<String> {
     notes.extend(on_pmu.filter(|share| *share < WHOLE).map(|share| {
         format!("Events took turns on the PMU: each was counted for {} of the run or more.", percent(share))
     }));
+    let warned = |missing: &Missing| warnings.iter().any(|warning| warning.text.ends_with(&missing.why));
     let reason = |role: &&Execution| match &role.ipc {
-        Reading::Missing(Missing { why, remedy }) if remedy.is_empty() => {
-            Some(format!("missing: {}", joined(why)))
-        }
-        Reading::Missing(Missing { why, remedy }) => {
-            Some(format!("missing: {} ({})", joined(why), joined(remedy)))
+        Reading::Missing(missing) if !warned(missing) => {
+            Some(format!("missing: {}", joined(&words::with_remedy(missing))))
         }
         _ => None,
     };
@@ -117,13 +128,19 @@ mod tests {
             "Cycles are CPU time × the effective clock.",
             "missing: this VM exposes no PMU (measure on metal)",
         ];
-        assert_eq!(notes(&[Some(&role), Some(&load)]), reported);
+        assert_eq!(notes(&[Some(&role), Some(&load)], &[]), reported);
+        let warning = Warning {
+            id: "could-not-judge".into(),
+            text: "could not judge cold-caches: this VM exposes no PMU".into(),
+            hint: "measure on metal".into(),
+        };
+        assert_eq!(notes(&[Some(&role), Some(&load)], &[warning]), reported[..1]);
 
         (role.ipc, role.cycles_from, role.on_pmu) = (Reading::Measured(1.5), CyclesFrom::Pmu, Some(0.25));
         role.events_per_request.insert("llc_misses".into(), 7.0);
         let expected = ["instructions per cycle", "cycles a request", "llc misses a request"];
         assert_eq!(names(&[Some(&role), None]), expected);
-        let [turns] = notes(&[Some(&role), None]).try_into().unwrap_or_default();
+        let [turns] = notes(&[Some(&role), None], &[]).try_into().unwrap_or_default();
         assert!(turns.contains("25\u{a0}% of the run"), "{turns}");
     }
 }

@@ -100,10 +100,7 @@ fn tried(outcome: &Outcome, finding: &Finding) -> Option<String> {
 }
 
 fn not_possible(missing: &Missing) -> String {
-    match missing.remedy.as_str() {
-        "" => format!("not possible here: {}", missing.why),
-        remedy => format!("not possible here: {}; {remedy}", missing.why),
-    }
+    format!("not possible here: {}", words::then_remedy(missing))
 }
 
 /// How sure it is. Of what is not the bottleneck the confidence is that it takes enough to be one.

@@ -33,6 +33,7 @@ use crate::block::Block;
 pub(crate) use origin::{origin, utc};
 use source::Section;
 pub(crate) use source::{Medium, Part, Source};
+pub(crate) use text::capital;
 
 /// In the order in which they are read.
 static SECTIONS: &[&Section] = &[
@@ -74,9 +75,8 @@ pub(crate) fn bottleneck_of(source: &Source) -> Vec<Block> {
 /// What was found, and what to know before quoting it.
 pub(crate) fn findings_and_warnings(source: &Source) -> Vec<Part> {
     [&findings::SECTION, &warnings::SECTION]
-        .map(|section| Part { title: source.counted(section.title), blocks: (section.build)(source) })
         .into_iter()
-        .filter(|part| !part.blocks.is_empty())
+        .filter_map(|section| Part::of(source.counted(section.title), (section.build)(source)))
         .collect()
 }
 
@@ -85,8 +85,7 @@ pub(crate) fn build(source: &Source, medium: Medium) -> Vec<Part> {
     SECTIONS
         .iter()
         .filter(|section| section.media.contains(&medium))
-        .map(|section| Part { title: source.counted(section.title), blocks: (section.build)(source) })
-        .filter(|part| !part.blocks.is_empty())
+        .filter_map(|section| Part::of(source.counted(section.title), (section.build)(source)))
         .collect()
 }
 

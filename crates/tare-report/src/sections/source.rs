@@ -37,6 +37,13 @@ pub(crate) struct Part {
     pub blocks: Vec<Block>,
 }
 
+impl Part {
+    /// Of these blocks; `None` where there are none.
+    pub fn of(title: &'static str, blocks: Vec<Block>) -> Option<Part> {
+        (!blocks.is_empty()).then_some(Part { title, blocks })
+    }
+}
+
 impl Source<'_> {
     /// A title that says what was counted.
     pub fn counted(&self, title: &'static str) -> &'static str {

@@ -8,7 +8,7 @@ pub(super) fn join(reported: impl IntoIterator<Item = String>) -> String {
 }
 
 /// A sentence starts with a capital letter, unless with a name.
-pub(super) fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     match text.strip_prefix("the ") {
         Some(rest) => format!("The {rest}"),
         None => text.into(),

@@ -3,7 +3,7 @@
 use super::source::{Medium, Section, Source};
 use crate::block::{Block, Text};
 use crate::format::{count, joined, percent, seconds, with_unit};
-use tare_model::Missing;
+use crate::words;
 use tare_model::observation::Role;
 use tare_model::outcome::{Hypothesis, Judged, ServingAccounting, Standing};
 use tare_model::schedule::{
@@ -60,12 +60,7 @@ fn method(how: ScheduleSource, switches: &SwitchAccounting, of: &str) -> String 
     let samples = "up to a hundred samples a second of what they were doing";
     match how {
         ScheduleSource::Samples => match &switches.not_traced {
-            Some(Missing { why, remedy }) if remedy.is_empty() => {
-                format!("{of}, by {samples}: {}.", joined(why))
-            }
-            Some(Missing { why, remedy }) => {
-                format!("{of}, by {samples}: {} ({}).", joined(why), joined(remedy))
-            }
+            Some(missing) => format!("{of}, by {samples}: {}.", joined(&words::with_remedy(missing))),
             None => format!("{of}, by {samples}; --trace tells every switch."),
         },
         ScheduleSource::Tracepoints if switches.sampled_share > 0.0 => format!(
@@ -245,8 +240,8 @@ fn hypotheses(switches: &SwitchAccounting) -> Vec<Pair> {
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use tare_model::Reading;
     use tare_model::schedule::{PeerShare, Preemptor, WakerRates};
+    use tare_model::{Missing, Reading};
 
     fn judged(hypothesis: Hypothesis, standing: Standing, figure: Reading<f64>, unit: &str) -> Judged {
         let (of, unit) = ("a figure".to_owned(), unit.to_owned());

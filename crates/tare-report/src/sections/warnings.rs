@@ -1,6 +1,6 @@
 //! What a reader must know before quoting a number.
 
-use super::source::{Medium, Section, Source};
+use super::source::{Medium, Part, Section, Source};
 use crate::block::{Block, Note, Text, Tone};
 use crate::format::joined;
 use tare_model::outcome::Warning;
@@ -16,14 +16,20 @@ fn build(source: &Source) -> Vec<Block> {
             reported.push(warning);
         }
     }
-    if reported.is_empty() {
-        Vec::new()
-    } else {
-        vec![Block::Notes(reported.into_iter().map(note).collect())]
-    }
+    notes(reported)
 }
 
-/// A warning as it is reported, of a session or of load alone.
+/// The warnings of a result that is no session's; `None` where there are none.
+pub(crate) fn part(warnings: &[Warning]) -> Option<Part> {
+    Part::of(SECTION.title, notes(warnings))
+}
+
+fn notes<'w>(warnings: impl IntoIterator<Item = &'w Warning>) -> Vec<Block> {
+    let notes: Vec<Note> = warnings.into_iter().map(note).collect();
+    if notes.is_empty() { Vec::new() } else { vec![Block::Notes(notes)] }
+}
+
+/// A warning as it is reported, of whatever result.
 pub(crate) fn note(warning: &Warning) -> Note {
     let hint = (!warning.hint.is_empty()).then(|| ("hint", joined(&warning.hint)));
     Note {

@@ -54,13 +54,7 @@ pub(super) fn uncompared(why: &Why) -> Vec<Block> {
     let notes: Vec<Note> = why
         .uncompared
         .iter()
-        .map(|missing| {
-            let remedy = match missing.remedy.is_empty() {
-                true => String::new(),
-                false => format!("; {}", missing.remedy),
-            };
-            remark("missing", joined(&format!("{}{remedy}", missing.why)))
-        })
+        .map(|missing| remark("missing", joined(&words::then_remedy(missing))))
         .collect();
     if notes.is_empty() { Vec::new() } else { vec![Block::Notes(notes)] }
 }

@@ -1,7 +1,7 @@
 //! Which code ran for another share of the time.
 
 use crate::block::{Block, Column, Row, Table, Text};
-use crate::format::{hundredths, joined};
+use crate::format::{between, hundredths, joined};
 use tare_model::Reading;
 use tare_model::why::{FrameChange, Why};
 
@@ -29,7 +29,6 @@ pub(super) fn changed(why: &Why) -> Vec<Block> {
 
 fn row(frame: &FrameChange) -> Row {
     let change = frame.after - frame.before;
-    let [low, high] = frame.ci95;
     Row::Cells(vec![
         // A share that falls need not be a function that costs less: others may cost more.
         Text::plain(joined(&frame.function)),
@@ -37,6 +36,6 @@ fn row(frame: &FrameChange) -> Row {
         Text::plain(hundredths(frame.before)),
         Text::plain(hundredths(frame.after)),
         Text::plain(hundredths(change)),
-        Text::dim(format!("{}…{}", hundredths(low), hundredths(high))),
+        Text::dim(between(frame.ci95, hundredths)),
     ])
 }

@@ -64,18 +64,11 @@ fn busy(name: &str, outcome: &Outcome, sut: &RoleAccounting) -> String {
     let threads = threads.iter().filter(|thread| thread.run > 0.001).count();
     format!(
         "{} had {} for {} at work and ran on {} of it.",
-        capital(name),
+        sections::capital(name),
         cpus(sut.entitled_cpus),
         things(threads, "thread"),
         percent(sut.busy_cpus / sut.entitled_cpus)
     )
-}
-
-fn capital(name: &str) -> String {
-    match name.strip_prefix("the ") {
-        Some(rest) => format!("The {rest}"),
-        None => name.to_owned(),
-    }
 }
 
 fn largest_loss(sut: &RoleAccounting) -> Option<String> {

@@ -1,8 +1,10 @@
 //! The parts of the difference: a table, and a waterfall from A to B.
 
 use crate::block::{Block, Column, Hue, Row, Step, Table, Text, Tone};
-use crate::format::{NONE, logarithm, percent, with_unit};
+use crate::format::{NONE, between, logarithm, percent, with_unit};
+use crate::words;
 use tare_model::Reading;
+use tare_model::outcome::TareCause;
 use tare_model::why::{Change, Corrected, Part, Why};
 
 /// Parts below this, in ln, are one line together unless their interval lies clear of 0.
@@ -23,22 +25,16 @@ pub(crate) fn meaning(id: &str) -> &'static str {
         "busy" => "CPUs it kept busy",
         "user" => "in its own code",
         "kernel" => "in the kernel, for it",
-        "waited-for-cpu" => "others ran while it was ready",
+        "waited-for-cpu" => words::meaning(TareCause::Preempted),
         "unexplained" => "in no account",
-        "no-work" => "waited for work",
         "throttled" => "held back by a quota",
-        "preempted" => "others ran while it was ready",
-        "placement" => "the generator or tare ran on its CPUs",
-        "steal" => "the hypervisor ran somebody else",
-        "irq" => "interrupts",
-        "scheduler" => "ready, yet the CPU idled",
-        "self-contention" => "its own threads waited for each other",
         "lock" => "in a futex: a lock, or no work",
         "disk" => "waited for a disk",
         "downstream" => "waited for another server",
         "timer" => "slept by itself",
         "fault" => "waited for a page",
-        _ => "lost",
+        // As the weight of a run has it.
+        cause => serde_json::from_value::<TareCause>(cause.into()).map_or("lost", words::meaning),
     }
 }
 
@@ -53,7 +49,7 @@ pub(super) fn split(why: &Why) -> Vec<Block> {
         };
     };
     let (shown, small): (Vec<&Part>, Vec<&Part>) = parts.iter().partition(|part| {
-        let clear = part.ci95.is_some_and(|[low, high]| low > 0.0 || high < 0.0);
+        let clear = part.ci95.is_some_and(is_clear);
         part.ln.abs() >= SMALL_LN || clear && part.ln.abs() >= SMALL_LN / 10.0
     });
     let mut at = 0.0;
@@ -112,7 +108,7 @@ fn whole_ln(why: &Why, rate: &Change) -> (f64, bool) {
 }
 
 /// Whether 0 is not in it.
-pub(super) fn is_clear([low, high]: [f64; 2]) -> bool {
+pub(crate) fn is_clear([low, high]: [f64; 2]) -> bool {
     low > 0.0 || high < 0.0
 }
 
@@ -139,7 +135,7 @@ impl Whole {
 }
 
 fn row(part: &Part, whole: &Whole, bar: String) -> Row {
-    let clear = part.ci95.is_none_or(|[low, high]| low > 0.0 || high < 0.0);
+    let clear = part.ci95.is_none_or(is_clear);
     let tone = match (clear, part.ln) {
         (false, _) => Tone::Dim,
         (true, ln) if ln < 0.0 => Tone::Warn,
@@ -217,7 +213,7 @@ fn signed(ln: f64) -> String {
 }
 
 pub(super) fn interval(ci95: Option<[f64; 2]>) -> String {
-    ci95.map(|[low, high]| format!("{}…{}", signed(low), signed(high))).unwrap_or_default()
+    ci95.map(|ends| between(ends, signed)).unwrap_or_default()
 }
 
 fn share(part: f64, whole: f64) -> String {

@@ -104,8 +104,7 @@ fn a_gate_that_fails() {
     insta::assert_snapshot!("gate-fails", shown(&worse()));
 }
 
-#[test]
-fn a_gate_against_a_record() {
+pub(crate) fn against_a_record() -> Gate {
     let mut of = worse();
     of.against = Against::Baseline(run("base.tare"));
     of.effects.retain(|effect| effect.verdict == Verdict::NoDifference);
@@ -113,7 +112,12 @@ fn a_gate_against_a_record() {
     of.warnings.clear();
     of.conditions =
         vec![Judged { condition: "p99 > 5%".into(), figure: Figure::P99, state: State::NotProven }];
-    insta::assert_snapshot!("gate-baseline", shown(&of));
+    of
+}
+
+#[test]
+fn a_gate_against_a_record() {
+    insta::assert_snapshot!("gate-baseline", shown(&against_a_record()));
 }
 
 #[test]

@@ -29,6 +29,7 @@ fn run(name: &str, hz: f64, bottleneck: Cause) -> Run {
             against_reference: None,
         }),
         bottleneck,
+        lock_taken_in: None,
         bottleneck_title: match bottleneck {
             Cause::ServerCpuBound => "The server's CPU is the bottleneck",
             _ => "A CPU quota is the bottleneck",

@@ -1,5 +1,6 @@
 //! The arguments of `tare explain`.
 
+use super::output::OutputArgs;
 use clap::Args;
 
 /// `tare explain`.
@@ -11,9 +12,6 @@ use clap::Args;
 pub struct ExplainArgs {
     /// The cause; without it, all are listed.
     pub cause: Option<String>,
-    /// Print the page as one JSON object.
-    ///
-    /// Without a cause all pages as an array.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub exports: OutputArgs,
 }

@@ -1,10 +1,14 @@
 //! The arguments of `tare tune`.
 
+use super::output::OutputArgs;
 use super::values::{self, CpuList};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 use tare_machine::settings::{ClockWanted, Group, MemoryWanted, NetworkWanted, QuotaWanted, Wanted};
+
+/// The forms of the status and of the plan: what is done has none.
+const FORMS: [&str; 4] = ["json", "export_csv", "export_markdown", "html"];
 
 /// `tare tune`.
 #[derive(Debug, Args)]
@@ -23,9 +27,6 @@ pub struct TuneArgs {
     /// Without it, what somebody else has changed since is left, and named.
     #[arg(long, requires = "restore", conflicts_with_all = ["apply", "dry_run", "status", "systemd"])]
     pub force: bool,
-    /// Print the status or the plan as one JSON object.
-    #[arg(long, conflicts_with_all = ["apply", "restore", "systemd"])]
-    pub json: bool,
     /// Read (and change) a captured tree instead of this machine.
     ///
     /// A folder with its own `proc` and `sys`.
@@ -39,6 +40,8 @@ pub struct TuneArgs {
     pub command: Vec<String>,
     #[command(flatten)]
     pub settings: SettingArgs,
+    #[command(flatten)]
+    pub exports: OutputArgs,
 }
 
 /// What is to be done.
@@ -46,10 +49,10 @@ pub struct TuneArgs {
 #[group(multiple = false)]
 pub struct ModeArgs {
     /// Apply the settings.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = FORMS)]
     pub apply: bool,
     /// Put back what --apply has applied.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = FORMS)]
     pub restore: bool,
     /// Show what --apply would do, and do nothing.
     #[arg(long)]
@@ -60,7 +63,7 @@ pub struct ModeArgs {
     /// Print a systemd unit that holds the settings from boot on.
     ///
     /// Where no setting is named: the governor.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = FORMS)]
     pub systemd: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cli::calibrate::CalibrateArgs;
 use crate::failure::{Ended, Failure};
-use crate::{progress, terminal};
+use crate::progress;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tare_machine::Root;
@@ -27,11 +27,8 @@ pub fn calibrate(args: &CalibrateArgs, style: Style) -> Ended {
     }
     if args.list {
         let list = calibrate::list()?;
-        let text = match args.exports.json {
-            true => report::list_json(&list).map_err(Failure::underway)?,
-            false => report::list(&list, style),
-        };
-        terminal::print(&text).map_err(Failure::underway)?;
+        let (shown, json) = (report::list(&list), report::list_json(&list).map_err(Failure::underway)?);
+        super::emit_report(&shown, &shown, &json, &args.exports, style)?;
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(path) = &args.output {

@@ -2,7 +2,6 @@
 
 use crate::cli::explain::ExplainArgs;
 use crate::failure::{Ended, Failure};
-use crate::terminal;
 use anyhow::anyhow;
 use std::process::ExitCode;
 use tare_explain::bottlenecks;
@@ -16,18 +15,16 @@ const ALIKE_MIN: f64 = 0.8;
 /// Lists the causes, or prints the page of one.
 pub fn explain(args: &ExplainArgs, style: Style) -> Ended {
     let pages: Vec<CausePage> = bottlenecks::all().iter().map(|bottleneck| bottleneck.to_page()).collect();
-    let text = match &args.cause {
-        None if args.json => cause_page::json(&pages).map_err(Failure::underway)?,
-        None => cause_page::list(&pages, style),
+    super::check_output(&args.exports)?;
+    let (shown, json) = match &args.cause {
+        None => (cause_page::list(&pages), cause_page::json(&pages)),
         Some(id) => {
             let page = pages.iter().find(|page| page.cause.id() == *id).ok_or_else(|| unknown(id, &pages))?;
-            match args.json {
-                true => cause_page::json(page).map_err(Failure::underway)?,
-                false => cause_page::terminal(page, style),
-            }
+            (cause_page::report(page), cause_page::json(page))
         }
     };
-    terminal::print(&text).map_err(Failure::underway)?;
+    let json = json.map_err(Failure::underway)?;
+    super::emit_report(&shown, &shown, &json, &args.exports, style)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -30,6 +30,7 @@ const POLL: Duration = Duration::from_millis(5);
 
 /// Does what the mode says.
 pub fn tune(args: &TuneArgs, style: Style) -> Ended {
+    super::check_output(&args.exports)?;
     let root = args.root.as_deref().map_or_else(|| Ok(Root::live()), root_at)?;
     let named = args.settings.wanted();
     let none_is_named = named == Wanted::default();
@@ -44,13 +45,13 @@ pub fn tune(args: &TuneArgs, style: Style) -> Ended {
     }
     let only_looks = mode.dry_run || !(mode.apply || mode.restore || mode.status || none_is_named);
     if only_looks {
-        return show::plan(&root, &named, &wanted, args.json, style);
+        return show::plan(&root, &named, &wanted, &args.exports, style);
     }
     if mode.apply {
         return apply(args, &root, &named, &wanted);
     }
     let is_clean = recover::first();
-    if mode.restore { restore(args.force, is_clean) } else { show::status(&root, args.json, style) }
+    if mode.restore { restore(args.force, is_clean) } else { show::status(&root, &args.exports, style) }
 }
 
 /// A made-up machine, by the one name that it has everywhere: what is applied there is put back from another folder too.
