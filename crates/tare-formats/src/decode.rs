@@ -1,6 +1,35 @@
 //! Text as it was meant: from whatever a terminal or another system made of it.
 
+use crate::refused::Refused;
+use flate2::read::MultiGzDecoder;
 use std::borrow::Cow;
+use std::io::Read;
+
+/// What a file begins with that gzip packed.
+const GZIP: [u8; 3] = [0x1f, 0x8b, 8];
+/// Most bytes of a packed file that are unpacked.
+const UNPACKED_MAX: u64 = 512 << 20;
+
+/// The bytes of a file, unpacked where gzip packed them.
+///
+/// # Errors
+/// It is cut off, damaged, or too large.
+pub fn unpacked(bytes: Vec<u8>) -> Result<Vec<u8>, Refused> {
+    unpacked_to(bytes, UNPACKED_MAX)
+}
+
+fn unpacked_to(bytes: Vec<u8>, most: u64) -> Result<Vec<u8>, Refused> {
+    if !bytes.starts_with(&GZIP) {
+        return Ok(bytes);
+    }
+    let mut out = Vec::new();
+    let read = MultiGzDecoder::new(&bytes[..]).take(most + 1).read_to_end(&mut out);
+    match read {
+        _ if out.len() as u64 > most => Err(Refused::TooLarge { mib_max: most >> 20 }),
+        Ok(_) => Ok(out),
+        Err(_) => Err(Refused::Damaged),
+    }
+}
 
 /// The text of a file: UTF-8 or, with its mark, UTF-16 (as PowerShell's `>` writes it); what is neither is replaced. Without the
 /// sequences that colour a terminal.
@@ -32,6 +61,33 @@ pub(crate) fn without_colours(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flate2::{Compression, write::GzEncoder};
+    use std::io::Write;
+
+    fn packed(text: &str) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn what_gzip_packed_is_unpacked() {
+        let text = "BenchmarkX-2 100 12.5 ns/op\n";
+        assert_eq!(unpacked(packed(text)), Ok(text.as_bytes().to_vec()));
+        assert_eq!(unpacked([packed(text), packed("more")].concat()), Ok(format!("{text}more").into_bytes()));
+        for plain in [text.as_bytes(), b"", b"\x1f\x8b"] {
+            assert_eq!(unpacked(plain.to_vec()), Ok(plain.to_vec()));
+        }
+    }
+
+    #[test]
+    fn what_is_damaged_or_too_large_is_refused() {
+        let bytes = packed(&"x".repeat(1000));
+        assert_eq!(unpacked(bytes[..bytes.len() - 4].to_vec()), Err(Refused::Damaged));
+        assert_eq!(unpacked([&bytes[..], b"rest"].concat()), Err(Refused::Damaged));
+        assert_eq!(unpacked_to(bytes.clone(), 1000).map(|out| out.len()), Ok(1000));
+        assert_eq!(unpacked_to(bytes, 999), Err(Refused::TooLarge { mib_max: 0 }));
+    }
 
     #[test]
     fn colours_and_other_encodings_are_read() {

@@ -1,14 +1,12 @@
 //! JSON documents among the other lines of a log: the one way in which readers find them, and recognise those of their tool.
 
 use crate::extent::{End, Extent};
-use crate::json::{self, CUT_OFF};
+use crate::json::{self, CUT_OFF, DOCUMENT_MAX, TOO_LONG};
 use crate::metrics::Metrics;
-use crate::reader::Input;
+use crate::reader::{DETECT_BYTES, Input};
 use crate::result::RESULTS_MAX;
 use serde_json::Value;
 
-/// Detection looks at so many bytes: results stand behind logs, but not behind endless ones.
-const HEAD_BYTES: usize = 1 << 20;
 /// So many documents without an end may end where another begins: each makes lines be read again.
 const AGAIN_MAX: usize = 16;
 
@@ -40,6 +38,9 @@ impl Document<'_> {
     fn complete(&self) -> Option<Value> {
         let extent = (self.end != End::Whole).then(|| Extent::of(self.text))?;
         let (length, depth) = extent.complete;
+        if length > DOCUMENT_MAX {
+            return None;
+        }
         // Since the last bracket was closed others were only opened: those below are as they were.
         let open = extent.open.iter().take(depth).rev();
         let mut text = self.text.get(..length)?.to_owned();
@@ -54,7 +55,7 @@ impl Document<'_> {
 
 /// Whether the text has a document with all keys of one of `sets` near its beginning.
 pub(crate) fn has(input: &Input<'_>, sets: &[&[&str]]) -> bool {
-    let most = HEAD_BYTES.min(input.text.len());
+    let most = DETECT_BYTES.min(input.text.len());
     let end = (0..=most).rev().find(|end| input.text.is_char_boundary(*end)).unwrap_or_default();
     let head = &input.text[..end];
     // Most texts have not even the keys, and are not looked through for documents.
@@ -128,9 +129,41 @@ pub(crate) fn each_document(
     }
 }
 
-/// Every object that is whole and has all keys of one of `sets`, alone or in an array.
+/// The value and the line of each, all at once: together no longer than one may be.
+pub(crate) fn whole_documents(text: &str, sets: &[&[&str]], metrics: &mut Metrics) -> Vec<(u64, Value)> {
+    whole_documents_of(text, sets, DOCUMENT_MAX, metrics)
+}
+
+fn whole_documents_of(
+    text: &str,
+    sets: &[&[&str]],
+    bytes_max: usize,
+    metrics: &mut Metrics,
+) -> Vec<(u64, Value)> {
+    let (mut found, mut left) = (Vec::new(), bytes_max);
+    for one in with_keys(text, sets) {
+        let Some(rest) = left.checked_sub(one.text.len()) else {
+            metrics.skip(one.line, one.first_line(), TOO_LONG);
+            continue;
+        };
+        match one.parse() {
+            Ok(value) => {
+                found.push((one.line, value));
+                left = rest;
+            }
+            Err((line, why)) => metrics.skip(line, one.first_line(), &why),
+        }
+    }
+    found
+}
+
+/// Every object that is whole and has all keys of one of `sets`, alone or in an array, of documents that are together no longer than one may be.
 pub(crate) fn objects(text: &str, sets: &[&[&str]]) -> Vec<Value> {
-    let values = with_keys(text, sets).filter_map(|one| one.parse().ok());
+    let mut left = DOCUMENT_MAX;
+    let values = with_keys(text, sets).filter_map(|one| {
+        left = left.checked_sub(one.text.len())?;
+        one.parse().ok()
+    });
     let all = values.flat_map(|value| match value {
         Value::Array(all) => all,
         one => vec![one],
@@ -292,6 +325,17 @@ mod tests {
     }
 
     #[test]
+    fn all_at_once_are_no_longer_than_one_may_be() {
+        let mut metrics = Metrics::new("test");
+        let text = "{\"k\": 1}\nlog\n{\"k\": 22222222222}\n{\"k\": 3}\n{\"k\":";
+        let found = whole_documents_of(text, K, 21, &mut metrics);
+        assert_eq!(lines(&found), [1, 4]);
+        let skipped: Vec<(u64, String)> =
+            metrics.finish(&[]).skipped.into_iter().map(|skipped| (skipped.line, skipped.why)).collect();
+        assert_eq!(skipped, [(3, TOO_LONG.to_owned()), (5, CUT_OFF.to_owned())]);
+    }
+
+    #[test]
     fn objects_are_whole_alone_or_in_an_array() {
         let found = objects("log {\n {\"a\": {\"b\":\n 1}}\nnot\n{cut\n{\"c\": 2}{\"d\"", ALL);
         assert_eq!(found, [serde_json::json!({"a": {"b": 1}}), serde_json::json!({"c": 2})]);
@@ -303,7 +347,7 @@ mod tests {
         let has = |text: &str| has(&Input::of_text(text), &[&["\"a\"", "\"b\""], &["\"c\""]]);
         assert!(has("log\n{\"x\": 1}\n{\"a\": {\"b\": ") && has("[{\"c\": 1}]"));
         assert!(!has("{\"a\": 1}\n{\"b\": 1}") && !has("say {\"c\": 1}"));
-        assert!(!has(&format!("{{\"x\": \"{}\", \"c\": 1}}", "é".repeat(HEAD_BYTES))));
+        assert!(!has(&format!("{{\"x\": \"{}\", \"c\": 1}}", "é".repeat(DETECT_BYTES))));
     }
 
     /// With a time that grew as the square of the length this would take hours.

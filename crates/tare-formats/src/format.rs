@@ -1,6 +1,7 @@
 //! What the file of a tool provides.
 
 use crate::result::ToolOutput;
+use crate::shapes::Shapes;
 
 /// One tool's way to print its results.
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +12,7 @@ pub struct Format {
     pub gets_wrong: &'static [&'static str],
     pub(crate) detect: fn(&str) -> bool,
     pub(crate) read: fn(&str) -> ToolOutput,
+    pub(crate) shapes: Shapes,
 }
 
 impl Format {

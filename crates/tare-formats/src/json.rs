@@ -4,12 +4,20 @@ use serde_json::Value;
 
 /// Why what follows is missing.
 pub(crate) const CUT_OFF: &str = "it ends in the middle: the file is cut off";
+/// Longest document that is read as a whole. Its values take up to twelve times as much memory (objects of two numbers each, as in a histogram: a node of
+/// a map has room for eleven), so that all of it stays within 1 GiB.
+pub(crate) const DOCUMENT_MAX: usize = 64 << 20;
+/// Why one is not read.
+pub(crate) const TOO_LONG: &str = "it is JSON of more than 64 MiB in one piece, which takes up to 1 GiB of memory: give it in parts, or have the tool keep fewer samples";
 
 /// One document. Bare `NaN`, `Infinity` and `-Infinity` become strings of these words.
 ///
 /// # Errors
-/// The line in which it is no JSON (from 1 on), and why.
+/// The line in which it is no JSON (from 1 on), and why; or it is longer than [`DOCUMENT_MAX`].
 pub(crate) fn parse(text: &str) -> Result<Value, (u64, String)> {
+    if text.len() > DOCUMENT_MAX {
+        return Err((1, TOO_LONG.to_owned()));
+    }
     serde_json::from_str(text).or_else(|_| serde_json::from_str(&quoted(text))).map_err(|error| {
         let why = match error.is_eof() {
             true => CUT_OFF.to_owned(),
@@ -85,5 +93,12 @@ mod tests {
         assert_eq!((line, why.contains("cut off")), (2, true));
         assert!(parse("{\"a\": nonsense}").unwrap_err().1.starts_with("it is no JSON"));
         assert!(parse("\"\\").is_err());
+    }
+
+    #[test]
+    fn one_that_would_take_too_much_memory_is_not_read() {
+        assert!(TOO_LONG.contains(&format!("{} MiB", DOCUMENT_MAX >> 20)));
+        assert_eq!(parse(&" ".repeat(DOCUMENT_MAX + 1)).unwrap_err(), (1, TOO_LONG.to_owned()));
+        assert_eq!(parse(" 1").unwrap(), 1);
     }
 }

@@ -20,10 +20,12 @@ mod metrics;
 mod numbers;
 mod programs;
 mod reader;
+mod refused;
 mod registry;
 pub mod result;
 mod rows;
 mod sample;
+mod shapes;
 mod units;
 
 #[cfg(test)]
@@ -33,11 +35,12 @@ mod tests;
 
 pub use choice::{Choice, NoMatch, Pattern};
 pub use collectors::read_by_regex;
-pub use decode::text_of;
+pub use decode::{text_of, unpacked};
 pub use format::Format;
 pub use generator::{Generator, Senders, SetUp};
 pub use metrics::{METRICS_MAX, SAMPLES_MAX, SKIPPED_MAX};
 pub use reader::{Input, Reader};
+pub use refused::Refused;
 pub use registry::{
     FORMATS, GENERATORS, OTHER, detect, generator, is_of_both_streams, read, read_printed, readers,
 };

@@ -17,7 +17,8 @@ pub(crate) fn of(format: &Format, printed: &str) -> ToolMetrics {
         one(result, *launch, &mut metrics);
         *launch += 1;
     }
-    if output.results.is_empty() && output.complaint.is_none() {
+    let unread = format.shapes.note_unread(printed, 1, &mut metrics);
+    if output.results.is_empty() && output.complaint.is_none() && unread == 0 {
         metrics.skip(1, format.name, "it holds no whole summary: the output is cut off");
     }
     if let Some(complaint) = &output.complaint {
@@ -33,7 +34,7 @@ pub(crate) fn one(result: &ToolResult, launch: u32, metrics: &mut Metrics) {
     let (more, less) = (Some(Better::Higher), Some(Better::Lower));
     let mut note = |kind: Kind<'_>, value: Option<f64>| {
         if let Some(value) = value {
-            metrics.sample(1, kind, Sample { value, launch, ..Sample::default() });
+            metrics.sample(0, kind, Sample { value, launch, ..Sample::default() });
         }
     };
     note(kind(benchmark, "throughput", "op/s", more), result.rate_hz.value().copied());

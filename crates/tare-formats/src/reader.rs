@@ -36,8 +36,9 @@ pub struct Input<'a> {
     pub text: &'a str,
 }
 
-/// Detection looks at so many lines: results stand behind logs, but not behind endless ones.
-const DETECT_LINES: usize = 2000;
+/// Detection looks at so many lines, and for JSON at so many bytes: results stand behind logs, but not behind endless ones.
+pub(crate) const DETECT_LINES: usize = 2000;
+pub(crate) const DETECT_BYTES: usize = 1 << 20;
 
 impl<'a> Input<'a> {
     /// Text that is at hand.
@@ -48,6 +49,11 @@ impl<'a> Input<'a> {
     /// The lines that a detection looks at: the first ones, trimmed at the right.
     pub(crate) fn head(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.text.lines().take(DETECT_LINES).map(str::trim_end)
+    }
+
+    /// Whether there is more than a detection looks at.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.text.len() > DETECT_BYTES || self.text.lines().nth(DETECT_LINES).is_some()
     }
 
     /// Whether the text is, but for blanks around it, one JSON object or array, as far as its ends tell.

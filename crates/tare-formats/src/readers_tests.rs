@@ -23,7 +23,7 @@ fn captured(reader: &'static Reader) -> Vec<Captured> {
         .map(|file| {
             let path = file.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            Captured { reader, name, bytes: std::fs::read(&path).unwrap() }
+            Captured { reader, name, bytes: unpacked(std::fs::read(&path).unwrap()).unwrap() }
         })
         .collect();
     // In the same folder are summaries of the tool that its format alone reads.
@@ -92,14 +92,14 @@ fn what_is_of_no_tool_is_read_by_none() {
         "Benchmark",
         "ok  \tpkg\t1.2s",
     ] {
-        assert!(read(&Input::of_text(text)).is_none(), "{text:?}");
+        assert_eq!(read(&Input::of_text(text)), Err(Refused::Unknown), "{text:?}");
     }
     for source in [
         include_str!("languages/jmh.rs"),
         include_str!("languages/pyperf.rs"),
         include_str!("languages/asv.rs"),
     ] {
-        assert!(read(&Input::of_text(source)).is_none());
+        assert!(read(&Input::of_text(source)).is_err());
     }
 }
 
@@ -120,7 +120,7 @@ fn what_stands_around_results_of_others_is_read_where_there_are_none() {
 #[test]
 fn a_summary_without_figures_counts_where_nobody_knows_more() {
     let begun = "Running 1s test @ http://127.0.0.1:8080/\n";
-    let of = |text: &str| read(&Input::of_text(text)).map(|read| (read.format, read.metrics.len()));
+    let of = |text: &str| read(&Input::of_text(text)).ok().map(|read| (read.format, read.metrics.len()));
     assert_eq!(of(begun), Some(("wrk".to_owned(), 0)));
     assert!(read_printed(begun).is_none());
     let time = "real\t0m1.250s\nuser\t0m0.001s\nsys\t0m0.000s\n";
@@ -145,7 +145,7 @@ fn results_of_another_tool_are_said_not_to_be_read() {
         (format!("{counts}{load}"), "wrk", "perf-stat"),
         (format!("{load}{counts}"), "wrk", "perf-stat"),
     ] {
-        for read in [read(&Input::of_text(&text)), read_printed(&text)] {
+        for read in [read(&Input::of_text(&text)).ok(), read_printed(&text)] {
             let read = read.unwrap();
             let said = read.warnings.iter().find(|warning| warning.id == "other-tools-not-read").unwrap();
             assert_eq!(read.format, format);
@@ -158,12 +158,43 @@ fn results_of_another_tool_are_said_not_to_be_read() {
     }
 }
 
+#[test]
+fn what_stands_behind_a_long_log_is_refused_by_the_bound_of_detection() {
+    let log = |lines: usize| "a worker is started\n".repeat(lines);
+    let of = |text: String| read(&Input::of_text(&text)).map(|read| read.format);
+    let go = "BenchmarkX-2\t100\t12.5 ns/op\n";
+    assert_eq!(of(log(1999) + go), Ok("go-bench".to_owned()));
+    assert_eq!(of(log(2000) + go), Err(Refused::UnknownBeginning));
+    let json = include_str!("../tests/fixtures/pyperf/command_2.11.json");
+    assert_eq!(of(log(60_000) + json), Err(Refused::UnknownBeginning));
+    assert_eq!(of(log(2001)), Err(Refused::UnknownBeginning));
+    assert_eq!(of(log(2000)), Err(Refused::Unknown));
+    let iperf2 =
+        "[ ID] Interval       Transfer     Bandwidth\n[  3]  0.0-10.0 sec  1.00 GBytes  900 Mbits/sec\n";
+    assert_eq!(of(format!("Client connecting to 127.0.0.1, TCP port 5001\n{iperf2}")), Err(Refused::Iperf2));
+}
+
+/// A format finds its summary wherever it stands: what its reader has beside that must not be left out.
+#[test]
+fn behind_a_long_log_a_summary_is_not_all_that_is_read() {
+    let log = "a worker is started\n".repeat(3000);
+    for output in [
+        include_str!("../tests/fixtures/sockperf/full_log.csv"),
+        include_str!("../tests/fixtures/pgbench/progress_rate.txt"),
+        include_str!("../tests/fixtures/ycsb/plain.txt"),
+    ] {
+        let count = |text: &str| read(&Input::of_text(text)).unwrap().metrics.len();
+        assert_eq!(count(&format!("{log}{output}")), count(output), "{output}");
+    }
+}
+
 /// `perf stat ./program`: where the program prints no results, the counts are those.
+
 #[test]
 fn counts_around_a_program_without_results_are_read() {
     let counts = include_str!("../tests/fixtures/perf-stat/text_6.1.txt");
     let text = format!("hello\n{counts}");
-    for read in [read(&Input::of_text(&text)), read_printed(&text)] {
+    for read in [read(&Input::of_text(&text)).ok(), read_printed(&text)] {
         assert_eq!(read.unwrap().format, "perf-stat");
     }
 }
@@ -263,8 +294,9 @@ fn a_run_that_is_appended_is_another_launch() {
 
 /// Everything that a reader keeps is within its bounds.
 fn check(bytes: &[u8]) {
+    drop(unpacked(bytes.to_vec()));
     with_input(bytes, |input| {
-        read(input);
+        drop(read(input));
         for reader in readers() {
             reader.detects(input);
             let read = reader.read(input);
@@ -291,6 +323,7 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         check(&bytes);
+        check(&[&[0x1f, 0x8b, 8], &bytes[..]].concat());
     }
 
     /// Real outputs that were cut off, or have others' lines in them.

@@ -157,6 +157,72 @@ fn samples_of_real_runs() {
     });
 }
 
+/// What of a text its format did not understand: lines with figures that are none.
+fn unread(format: &Format, text: &str) -> Vec<u64> {
+    let read = load_metrics::of(format, text);
+    let skipped = read.skipped.iter().filter(|skipped| skipped.why.contains(" is no figure "));
+    skipped.map(|skipped| skipped.line).collect()
+}
+
+#[test]
+fn figures_of_real_outputs_are_all_understood() {
+    for one in all_captured() {
+        let lines = unread(one.format, &one.text);
+        assert!(lines.is_empty(), "{}/{}: {lines:?}", one.format.name, one.name);
+    }
+}
+
+#[test]
+fn a_figure_that_is_broken_is_said_with_its_line() {
+    for (name, output, figure, broken) in [
+        ("wrk", "latency", "108086.63", "1o8086.63"),
+        ("wrk", "latency", "217.93us", "217.93parsec"),
+        ("wrk2", "composed_by_hand", "timeout 7", "timeout 7x"),
+        ("redis-benchmark", "text", "60000 requests completed", "6000O requests completed"),
+        ("pgbench", "rate", "206.557527", "206.557.527"),
+        ("sysbench", "oltp_interval_1.0", "(490.88", "(490,88"),
+        ("memaslap", "plain", "TPS: 20049", "TPS: 2OO49"),
+        ("ab", "time", "12859.65", "12859,65"),
+        ("h2load", "plain", "49598.25", "49598.25x"),
+        ("memtier", "documented_table", " 0.57460", " 0,57460"),
+        ("sockperf", "ping_pong", "RunTime=0.549", "RunTime=0.54.9"),
+        ("mysqlslap", "plain", "clients running queries: 2", "clients running queries: two2"),
+        ("neper", "documented_tcp_rr", "throughput=33010.25", "throughput=33010.25k"),
+        ("netperf", "documented_keywords", "MEAN_LATENCY=43.10", "MEAN_LATENCY=43.1O"),
+        ("ycsb", "plain", "Throughput(ops/sec), 4123.7", "Throughput(ops/sec), 41x23.7"),
+        ("k6", "simple_1.8", "4118.802604", "-4118.802604"),
+        ("hey", "plain", "6528.2856", "6528.28.56"),
+        ("ghz", "text", "651.77", "651,77"),
+        ("oha", "text_1.16", "8.4971 ms", "8.4971 fortnights"),
+        ("vegeta", "ok", "15.465ms", "15.465xs"),
+        ("bombardier", "plain", "15330.93", "15330..93"),
+        ("autocannon", "plain", "5,568.5", "5,568.5x"),
+        ("locust", "headless", "69.54", "69,54"),
+    ] {
+        let format = FORMATS.iter().copied().find(|format| format.name == name).unwrap();
+        let text = captured(format).into_iter().find(|one| one.name == output).unwrap().text;
+        let before = text.split(figure).next().unwrap();
+        let line = before.matches('\n').count() as u64 + 1;
+        assert_eq!(unread(format, &text.replacen(figure, broken, 1)), [line], "{name}: {broken}");
+    }
+}
+
+#[test]
+fn json_that_is_cut_off_behind_another_is_said() {
+    for (name, output) in
+        [("vegeta", "json"), ("oha", "documented_json"), ("bombardier", "json"), ("autocannon", "json")]
+    {
+        let format = FORMATS.iter().copied().find(|format| format.name == name).unwrap();
+        let text = captured(format).into_iter().find(|one| one.name == output).unwrap().text;
+        let cut_off = text.trim_end().strip_suffix('}').unwrap();
+        let whole = load_metrics::of(format, &text);
+        let both = load_metrics::of(format, &format!("{}\n{cut_off}", text.trim_end()));
+
+        assert_eq!((whole.skipped_count, both.skipped_count), (0, 1), "{name}: {:?}", both.skipped);
+        assert_eq!(both.metrics.len(), whole.metrics.len(), "{name}");
+    }
+}
+
 #[test]
 fn what_cannot_be_read_is_missing() {
     for text in ["", "Summary:\n  Success rate: 100.00%", "  12 requests in"] {
@@ -172,6 +238,8 @@ fn check(text: &str) {
         format.detects(text);
         let ToolOutput { results, complaint } = format.read(text);
         assert!(results.len() <= result::RESULTS_MAX);
+        unread(format, text);
+
         for kept in results.iter().filter_map(|result| result.name.as_ref()).chain(&complaint) {
             assert!(kept.chars().count() <= result::TEXT_CHARS_MAX);
         }

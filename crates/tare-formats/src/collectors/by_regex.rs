@@ -8,6 +8,11 @@ use tare_model::tool::ToolMetrics;
 
 /// What is said of results that were read by a pattern.
 const FORMAT: &str = "regex";
+/// What is wrong with all such results.
+const GETS_WRONG: &[&str] = &[
+    "what the pattern does not match is not read, and nothing says how much that is",
+    "without a group launch all samples count as those of one process, and an interval between launches needs several",
+];
 /// Largest compiled pattern.
 const SIZE_MAX: usize = 1 << 20;
 /// Groups that have a meaning.
@@ -71,7 +76,7 @@ pub fn read_by_regex(pattern: &str, input: &Input<'_>) -> Result<ToolMetrics, St
     if !found {
         metrics.skip(1, pattern, "the pattern matches nothing");
     }
-    Ok(metrics.finish(&[]))
+    Ok(metrics.finish(GETS_WRONG))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::fields::{self, Launches};
 use super::{jmh_csv, jmh_log};
-use crate::documents::{each_whole_document, has};
+use crate::documents::{has, whole_documents};
 use crate::json;
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
@@ -51,9 +51,8 @@ const SETTINGS: [&str; 16] = [
 ];
 
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
-    let mut documents = Vec::new();
     let keys: &[&[&str]] = &[&["\"primaryMetric\""], &["\"jmhVersion\""]];
-    each_whole_document(input.text, keys, metrics, |_, line, document| documents.push((line, document)));
+    let documents = whole_documents(input.text, keys, metrics);
     let mut results = Vec::new();
     for (line, document) in &documents {
         let all = document.as_array().map_or(std::slice::from_ref(document), Vec::as_slice);

@@ -1,7 +1,7 @@
 //! What [JMH](https://github.com/openjdk/jmh) prints: the values of iterations in its log, and the table at its end.
 
 use super::fields;
-use crate::metrics::{Metrics, SAMPLES_MAX};
+use crate::metrics::Metrics;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -49,8 +49,6 @@ struct Values {
 #[derive(Default)]
 struct Log {
     results: Vec<(u64, Value)>,
-    /// Values in all results.
-    count: usize,
     /// Where the benchmark is named.
     line: u64,
     /// As the JSON names them.
@@ -161,7 +159,6 @@ impl Log {
         let found = value_and_unit(text).and_then(|(value, unit)| match known {
             Some(known) if known.unit != unit => Err("its unit is another one than before"),
             None if self.values.len() >= METRICS_MAX => Err("more metrics than are kept"),
-            _ if self.count >= SAMPLES_MAX => Err("more samples than are kept"),
             _ if name.is_empty() && !unit.ends_with("/op") && !unit.starts_with("ops/") => {
                 Err("it is no value of an iteration")
             }
@@ -172,7 +169,6 @@ impl Log {
                 let values = self.values.entry(name.to_owned()).or_default();
                 unit.clone_into(&mut values.unit);
                 values.of_forks.push((self.forks.saturating_sub(1), value));
-                self.count += 1;
             }
             Err(why) => {
                 let benchmark = self.settings.get("benchmark").and_then(Value::as_str).unwrap_or_default();

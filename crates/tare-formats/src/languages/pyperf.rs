@@ -1,14 +1,11 @@
-//! [pyperf](https://pyperf.readthedocs.io): what `-o FILE` writes, also as `.json.gz`.
+//! [pyperf](https://pyperf.readthedocs.io): what `-o FILE` writes.
 
 use super::fields::{self, Launches};
 use crate::documents::{each_whole_document, has};
 use crate::json;
 use crate::metrics::{Kind, Metrics, Sample};
 use crate::reader::{Input, Reader};
-use flate2::read::MultiGzDecoder;
 use serde_json::Value;
-use std::borrow::Cow;
-use std::io::Read;
 use tare_model::outcome::Better;
 
 pub(crate) const READER: Reader = Reader {
@@ -18,17 +15,9 @@ pub(crate) const READER: Reader = Reader {
         "its mean and standard deviation are over the values of all processes as if each were independent: values of one process are not",
         "how many loops a value has is found in the first process, once: where that was disturbed, all values are too short or too long",
     ],
-    detect: |input| match unzipped(input.bytes, DETECT_BYTES) {
-        Some((text, _)) => is_ours(&Input::of_text(&text)),
-        None => is_ours(input),
-    },
+    detect: is_ours,
     read,
 };
-
-/// Most bytes of a packed file that are read.
-const UNZIPPED_MAX: u64 = 512 << 20;
-/// Of them for a detection.
-const DETECT_BYTES: u64 = 64 << 10;
 
 /// A suite has its benchmarks, and these their runs.
 fn is_ours(input: &Input<'_>) -> bool {
@@ -37,34 +26,10 @@ fn is_ours(input: &Input<'_>) -> bool {
     has(input, &[values, warm_ups]) && !has(input, &[&["\"machine_info\""]])
 }
 
-/// The first `most` bytes of what is packed, and why it ends before its end; `None` where nothing is packed.
-fn unzipped(bytes: &[u8], most: u64) -> Option<(String, Option<&'static str>)> {
-    if !bytes.starts_with(&[0x1f, 0x8b]) {
-        return None;
-    }
-    let mut out = Vec::new();
-    let read = MultiGzDecoder::new(bytes).take(most).read_to_end(&mut out);
-    let why = match read {
-        Err(_) => Some("the packed file is cut off or damaged"),
-        Ok(_) if out.len() as u64 == most => Some("it is too large: only its beginning was read"),
-        Ok(_) => None,
-    };
-    Some((String::from_utf8_lossy(&out).into_owned(), why))
-}
-
 fn read(input: &Input<'_>, metrics: &mut Metrics) {
-    let text = match unzipped(input.bytes, UNZIPPED_MAX) {
-        Some((text, why)) => {
-            if let Some(why) = why {
-                metrics.skip(1, "the file", why);
-            }
-            Cow::Owned(text)
-        }
-        None => Cow::Borrowed(input.text),
-    };
     let mut launches = Launches::default();
     let keys: &[&[&str]] = &[&["\"benchmarks\""], &["\"runs\""]];
-    each_whole_document(&text, keys, metrics, |metrics, line, document| {
+    each_whole_document(input.text, keys, metrics, |metrics, line, document| {
         let common = &document["metadata"];
         let benchmarks: Vec<&Value> = document["benchmarks"].as_array().into_iter().flatten().collect();
         for (at, benchmark) in benchmarks.iter().enumerate() {
@@ -152,8 +117,6 @@ fn one(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flate2::{Compression, write::GzEncoder};
-    use std::io::Write;
 
     const SUITE: &str = r#"{"benchmarks": [
         {"metadata": {"name": "a", "loops": 8}, "runs": [
@@ -161,12 +124,6 @@ mod tests {
         {"metadata": {"name": "b", "unit": "byte"}, "runs": [{"values": [10]}]},
         {"metadata": {"name": "c"}, "runs": [{"warmups": [[1, 1.0]]}]}
     ], "metadata": {"python_version": "3.12"}, "version": "1.0"}"#;
-
-    fn packed(text: &str) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(text.as_bytes()).unwrap();
-        encoder.finish().unwrap()
-    }
 
     #[test]
     fn runs_with_values_are_launches_and_warm_ups_are_no_samples() {
@@ -189,23 +146,5 @@ mod tests {
         ));
         let found: Vec<_> = read.metrics.iter().map(|m| (m.name.as_str(), m.better)).collect();
         assert_eq!(found, [("value", None), ("mem_max_rss", Some(Better::Lower))]);
-    }
-
-    #[test]
-    fn what_is_packed_is_the_same() {
-        let bytes = packed(SUITE);
-        let text = String::from_utf8_lossy(&bytes);
-        let input = Input { bytes: &bytes, text: &text };
-        assert!(READER.detects(&input));
-        assert_eq!(READER.read(&input), READER.read(&Input::of_text(SUITE)));
-        let cut = Input { bytes: &bytes[..bytes.len() - 20], text: "" };
-        assert_eq!(READER.read(&cut).skipped[0].why, "the packed file is cut off or damaged");
-    }
-
-    #[test]
-    fn what_unpacks_to_more_than_is_read_ends_there() {
-        let bytes = packed(&" ".repeat(100_000));
-        let (text, why) = unzipped(&bytes, 50_000).unwrap();
-        assert_eq!((text.len(), why.is_some()), (50_000, true));
     }
 }

@@ -5,6 +5,7 @@ use crate::generator::{Generator, Senders, SetUp};
 use crate::loads::printed::{of_each, step_of};
 use crate::numbers::{ms_in_ns, positive, share, whole};
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
+use crate::shapes::Shapes;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tare_model::Reading;
@@ -29,6 +30,23 @@ pub(crate) const FORMAT: Format = Format {
         })
     },
     read,
+    shapes: SHAPES,
+};
+
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        "Concurrency Level: #",
+        "Time taken for tests: # seconds",
+        "Complete requests: #",
+        "(Connect: #, Receive: #, Length: #, Exceptions: #)",
+        "Non-2xx responses: #",
+        "Total transferred: # bytes",
+        "Requests per second: # ..",
+        "Time per request: # [ms] (mean)",
+        "#% # ..",
+    ],
+    units: &[],
+    documents: &[],
 };
 
 /// It opens all connections at once and sends on each as soon as it is open, all from one thread.

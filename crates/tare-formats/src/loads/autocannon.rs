@@ -8,6 +8,7 @@ use crate::json;
 use crate::numbers::{positive, whole};
 use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors};
+use crate::shapes::Shapes;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,6 +37,21 @@ pub(crate) const FORMAT: Format = Format {
             complaint: None,
         },
     },
+    shapes: SHAPES,
+};
+
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        "# connections ..",
+        "│ Latency │ # ms │ # ms │ # ms │ # ms │ # ms │ # ms │ # ms │",
+        "│ Req/Sec │ # │ # │ # │ # │ # │ # │ # │",
+        "* of samples: #",
+        "# 2xx responses, # non 2xx responses",
+        "# requests in #s, # ~ read",
+        "# errors (# timeouts)",
+    ],
+    units: &[",", "k", "M", "B", "kB", "MB", "GB", "TB"],
+    documents: &[&["\"non2xx\""]],
 };
 
 /// A program of node, and named so while it runs: its first thread sends, with -w worker threads.

@@ -9,6 +9,7 @@ use crate::json;
 use crate::numbers::{Scaled, positive, share, whole};
 use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
+use crate::shapes::Shapes;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -31,6 +32,20 @@ pub(crate) const FORMAT: Format = Format {
         true => read_json(printed),
         false => read_text(printed),
     },
+    shapes: SHAPES,
+};
+
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        ".. using # connection(s)",
+        "Reqs/sec # * *",
+        "Latency # * #",
+        "#% #",
+        "1xx - #, 2xx - #, 3xx - #, 4xx - #, 5xx - #",
+        "others - #",
+    ],
+    units: &["us", "ms", "s", "m", "h"],
+    documents: &[&["\"req2xx\""]],
 };
 
 /// Go's runtime: any of its threads sends.

@@ -6,6 +6,7 @@ use crate::generator::{Generator, Senders, SetUp};
 use crate::numbers::{positive, share};
 use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
+use crate::shapes::Shapes;
 use crate::units::in_base;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,6 +26,22 @@ pub(crate) const FORMAT: Format = Format {
     ],
     detect: |printed| printed.lines().any(is_line),
     read,
+    shapes: SHAPES,
+};
+
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        "Count: #",
+        "Total: # ~",
+        "Slowest: # ~",
+        "Fastest: # ~",
+        "Requests/sec: #",
+        "# % in # ~",
+        "[* # responses",
+        "[* # response",
+    ],
+    units: &["ns", "us", "µs", "μs", "ms", "s", "min", "h"],
+    documents: &[],
 };
 
 /// Go's runtime: any of its threads sends.

@@ -94,7 +94,7 @@ fn of_run(text: &str, metrics: &mut Metrics) {
         ("rps", "rps", "call/s", 1.0, Some(Better::Higher)),
     ] {
         if let Some(value) = json::number(&report[key]) {
-            metrics.sample(1, kind(name, unit, better), value / per_unit);
+            metrics.sample(0, kind(name, unit, better), value / per_unit);
         }
     }
     let latency = kind("latency", "s", Some(Better::Lower));
@@ -126,7 +126,7 @@ fn calls(details: &[Call<'_>], latency: Kind<'_>, metrics: &mut Metrics) -> u64 
         let is_good = call.status == "OK";
         failed += u64::from(!is_good);
         let kind = if is_good { latency } else { failure };
-        metrics.sample(1, kind, Sample { value: ns / 1e9, at_s, ..Sample::default() });
+        metrics.sample(0, kind, Sample { value: ns / 1e9, at_s, ..Sample::default() });
     }
     if begun.is_none() {
         metrics.skip(1, "details", "it lists no calls: only what ghz made of them is known");

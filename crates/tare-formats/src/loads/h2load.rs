@@ -5,6 +5,7 @@ use crate::generator::{Generator, Senders, SetUp};
 use crate::loads::printed::{of_each, step_of};
 use crate::numbers::{Scaled, positive};
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
+use crate::shapes::Shapes;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tare_model::Reading;
@@ -30,6 +31,21 @@ pub(crate) const FORMAT: Format = Format {
         })
     },
     read,
+    shapes: SHAPES,
+};
+
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        "spawning thread * # total client(s). ..",
+        "finished in #, # req/s, *",
+        "requests: # total, # started, # done, # succeeded, # failed, # errored, # timeout",
+        "status codes: # 2xx, # 3xx, # 4xx, # 5xx",
+        "traffic: * (#) total, ..",
+        "time for request: # # # ..",
+        "request : # # # # # # ..",
+    ],
+    units: &["us", "ms", "s", "m"],
+    documents: &[],
 };
 
 /// Each thread opens its connections and sends on each as soon as it is open; the first thread of the process only waits.
@@ -82,8 +98,7 @@ fn read_one(lines: &mut dyn Iterator<Item = &str>) -> ToolOutput {
                 let answers =
                     answers.map(|((good, bad), lost)| good.saturating_add(bad).saturating_sub(lost));
                 result.operations = answers.map_or(result.operations, Reading::Measured);
-                add_errors(&mut errors, ErrorKind::Io, of("errored").unwrap_or(0));
-                add_errors(&mut errors, ErrorKind::Timeout, of("timeout").unwrap_or(0));
+                count_lost(line, &mut errors);
             }
             ["status", "codes:", ..] => {
                 for class in ["4xx", "5xx"] {
@@ -130,6 +145,14 @@ fn read_one(lines: &mut dyn Iterator<Item = &str>) -> ToolOutput {
         result.latency = Reading::Measured(latency);
     }
     ToolOutput { results: vec![result], complaint }
+}
+
+/// Requests that got no answer. Those that timed out are among those that are called errored.
+fn count_lost(line: &str, errors: &mut BTreeMap<ErrorKind, u64>) {
+    let of = |what: &str| named(line, what).unwrap_or(0);
+    let timed_out = of("timeout");
+    add_errors(errors, ErrorKind::Io, of("errored").saturating_sub(timed_out));
+    add_errors(errors, ErrorKind::Timeout, timed_out);
 }
 
 /// The count in front of a name: 7 of `failed` in `requests: 9 done, 7 failed, 0 timeout`.
@@ -202,6 +225,18 @@ mod tests {
             errors(include_str!("../../tests/fixtures/h2load/broken.txt")),
             BTreeMap::from([(ErrorKind::Io, 92)])
         );
+    }
+
+    /// As h2load.cc counts: a client that times out adds its requests to the timeouts, and to the errors as every client does that is given up.
+    #[test]
+    fn a_request_that_timed_out_is_one_error() {
+        let text = "spawning thread #0: 2 total client(s). 10 total requests\nfinished in 1.00s, 5.00 req/s, 1.00KB/s\n\
+            requests: 10 total, 10 started, 9 done, 5 succeeded, 5 failed, 4 errored, 3 timeout\n\
+            status codes: 5 2xx, 0 3xx, 0 4xx, 1 5xx\n";
+        let [result] = &read(text).results[..] else { panic!() };
+        assert_eq!(result.operations.value(), Some(&6));
+        let expected = [(ErrorKind::Io, 1), (ErrorKind::Status, 1), (ErrorKind::Timeout, 3)];
+        assert_eq!(result.errors.value(), Some(&BTreeMap::from(expected)));
     }
 
     #[test]

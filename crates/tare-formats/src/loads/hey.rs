@@ -10,6 +10,7 @@ use crate::numbers::{positive, share};
 use crate::reader::{Input, Reader};
 use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
+use crate::shapes::Shapes;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tare_model::Reading;
@@ -37,6 +38,24 @@ pub(crate) const FORMAT: Format = Format {
         is_one && !oha::is_text(printed) && !printed.lines().any(ghz::is_line)
     },
     read,
+    shapes: SHAPES,
+};
+
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        "Total: # secs",
+        "Slowest: # secs",
+        "Fastest: # secs",
+        "Average: # secs",
+        "Requests/sec: #",
+        "Total data: # bytes",
+        // Some versions print the sign twice.
+        "#%% in # secs",
+        "#% in # secs",
+        "[* # responses",
+    ],
+    units: &[],
+    documents: &[],
 };
 
 /// Go's runtime: any of its threads sends.

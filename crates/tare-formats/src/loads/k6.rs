@@ -6,6 +6,7 @@ use crate::generator::{Generator, Senders, SetUp};
 use crate::numbers::{positive, whole};
 use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, SETTINGS_MAX, ToolOutput, ToolResult, add_errors, short};
+use crate::shapes::Shapes;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tare_model::Reading;
@@ -26,6 +27,22 @@ pub(crate) const FORMAT: Format = Format {
     ],
     detect: |printed| printed.lines().any(is_row),
     read,
+    shapes: SHAPES,
+};
+
+/// The mark of a threshold may stand before a row.
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        ".. http_reqs..* # #/s",
+        ".. iterations..* # #/s",
+        ".. http_req_failed..* * # out of #",
+        ".. http_req_failed..* * ✓ # ✗ #",
+        ".. http_req_duration..* avg=# min=# med=# max=# p(#)=# p(#)=#",
+        ".. iteration_duration..* avg=# min=# med=# max=# p(#)=# p(#)=#",
+        ".. data_received..* # ~ * *",
+    ],
+    units: &["ns", "us", "µs", "μs", "ms", "s", "m", "h", "B", "kB", "MB", "GB", "TB"],
+    documents: &[],
 };
 
 /// Go's runtime: any of its threads sends. It runs the script's set-up before, and starts users one after another.

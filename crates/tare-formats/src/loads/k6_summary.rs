@@ -95,7 +95,7 @@ fn one(name: &str, metric: &Value, metrics: &mut Metrics) {
     };
     let known = Known { holds, contains };
     let mut note = |what: &str, value: f64, unit: &str, better: Option<Better>| {
-        metrics.sample(1, Kind { benchmark: "", name: what, unit, better }, value);
+        metrics.sample(0, Kind { benchmark: "", name: what, unit, better }, value);
     };
     let rate = |key: &str| number(&values[key]);
     let better = better(base, known);
@@ -178,7 +178,7 @@ fn checks(group: &Value, depth: usize, metrics: &mut Metrics) {
         let name = format!("check {name}");
         let kind = Kind { benchmark: path, name: &name, unit: "", better: Some(Better::Higher) };
         if passes + fails > 0.0 {
-            metrics.sample(1, kind, passes / (passes + fails));
+            metrics.sample(0, kind, passes / (passes + fails));
         } else {
             metrics.skip(1, &name, "the check was never made");
         }

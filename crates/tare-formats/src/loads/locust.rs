@@ -6,6 +6,7 @@ use crate::generator::{Generator, Senders, SetUp};
 use crate::numbers::{ms_in_ns, positive, share};
 use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
+use crate::shapes::Shapes;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tare_model::Reading;
@@ -24,6 +25,18 @@ pub(crate) const FORMAT: Format = Format {
     ],
     detect: |printed| printed.lines().any(is_head),
     read,
+    shapes: SHAPES,
+};
+
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        "Aggregated # #(#%) | # # # * | # ..",
+        // Percentiles.
+        "Aggregated #..",
+        "None Aggregated #..",
+    ],
+    units: &[],
+    documents: &[],
 };
 
 /// One thread of Python with its own scheduler; with --processes there are more of them. Users are started one after another.

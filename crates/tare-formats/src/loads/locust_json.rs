@@ -77,9 +77,9 @@ fn one(entry: &Value, room: &mut Room, metrics: &mut Metrics) {
     let Some(requests) = entry["num_requests"].as_u64() else {
         return metrics.skip(1, benchmark, "it has no number of requests");
     };
-    metrics.sample(1, kind("requests", "req", None), requests as f64);
+    metrics.sample(0, kind("requests", "req", None), requests as f64);
     let failures = number(&entry["num_failures"]);
-    failures.into_iter().for_each(|count| metrics.sample(1, kind("failures", "req", less), count));
+    failures.into_iter().for_each(|count| metrics.sample(0, kind("failures", "req", less), count));
     let counts = entry["response_times"].as_object().into_iter().flatten();
     let mut times: Vec<(f64, u64)> =
         counts.filter_map(|(ms, count)| Some((ms.parse::<f64>().ok()?, count.as_u64()?))).collect();
@@ -88,7 +88,7 @@ fn one(entry: &Value, room: &mut Room, metrics: &mut Metrics) {
     if all <= room.times {
         room.times -= all;
         for (ms, count) in times {
-            (0..count).for_each(|_| metrics.sample(1, time, ms / 1e3));
+            (0..count).for_each(|_| metrics.sample(0, time, ms / 1e3));
         }
     } else {
         metrics.skip(1, benchmark, "more response times than are kept one by one");
@@ -116,7 +116,7 @@ fn series(counts: &Value, kind: Kind<'_>, room: &mut Room, metrics: &mut Metrics
     }
     for second in first.saturating_add(1)..last {
         let value = counts.get(&second).copied().unwrap_or(0.0);
-        metrics.sample(1, kind, Sample { value, at_s: Some((second - first) as f64), ..Sample::default() });
+        metrics.sample(0, kind, Sample { value, at_s: Some((second - first) as f64), ..Sample::default() });
     }
 }
 

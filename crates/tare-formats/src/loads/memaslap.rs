@@ -5,6 +5,7 @@ use crate::generator::{Generator, Senders, SetUp};
 use crate::loads::printed::{of_each, step_of};
 use crate::numbers::{positive, whole};
 use crate::result::{ToolOutput, ToolResult};
+use crate::shapes::Shapes;
 use std::time::Duration;
 use tare_model::{Missing, Reading};
 
@@ -20,6 +21,13 @@ pub(crate) const FORMAT: Format = Format {
     ],
     detect: |printed| printed.lines().any(|line| summary(line).is_some()) || is_beginning(printed),
     read,
+    shapes: SHAPES,
+};
+
+const SHAPES: Shapes = Shapes {
+    lines: &["concurrency: #", "read_bytes: #", "Run time: #s Ops: # TPS: # Net_rate: .."],
+    units: &[],
+    documents: &[],
 };
 
 /// It opens all connections and fills its windows before it counts; the first thread only waits.

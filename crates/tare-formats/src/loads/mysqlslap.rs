@@ -7,6 +7,7 @@ use crate::metrics::{Metrics, Sample};
 use crate::numbers::positive;
 use crate::reader::{Input, Reader};
 use crate::result::{RESULTS_MAX, ToolOutput, ToolResult, short};
+use crate::shapes::Shapes;
 use std::time::Duration;
 use tare_model::{Missing, Reading};
 
@@ -21,7 +22,17 @@ const GETS_WRONG: &[&str] = &[
 
 /// The text.
 pub(crate) const FORMAT: Format =
-    Format { name: NAME, gets_wrong: GETS_WRONG, detect: is_summary, read: summary };
+    Format { name: NAME, gets_wrong: GETS_WRONG, detect: is_summary, read: summary, shapes: SHAPES };
+
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        "Average number of seconds to run all queries: # seconds",
+        "Number of clients running queries: #",
+        "Average number of queries per client: #",
+    ],
+    units: &[],
+    documents: &[],
+};
 
 /// Each client is a thread with a connection, opened anew for each iteration; the first thread only waits.
 pub(crate) const GENERATOR: Generator = Generator {

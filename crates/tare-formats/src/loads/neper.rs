@@ -8,6 +8,7 @@ use crate::metrics::{Kind, Metrics, Sample};
 use crate::numbers::{positive, share, whole};
 use crate::reader::{Input, Reader};
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult};
+use crate::shapes::Shapes;
 use std::collections::HashMap;
 use std::time::Duration;
 use tare_model::{Missing, Reading};
@@ -22,7 +23,24 @@ const GETS_WRONG: &[&str] = &[
 ];
 
 /// The keys.
-pub(crate) const FORMAT: Format = Format { name: NAME, gets_wrong: GETS_WRONG, detect, read };
+pub(crate) const FORMAT: Format = Format { name: NAME, gets_wrong: GETS_WRONG, detect, read, shapes: SHAPES };
+
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        "num_flows=#",
+        "num_transactions=#",
+        "throughput=#",
+        "throughput_Mbps=#",
+        "time_start=#",
+        "time_end=#",
+        "latency_mean=#",
+        "latency_min=#",
+        "latency_max=#",
+        "latency_p#=#",
+    ],
+    units: &[],
+    documents: &[],
+};
 
 const fn generator(program: &'static str) -> Generator {
     Generator {
@@ -152,6 +170,7 @@ fn latency(values: &HashMap<&str, &str>, result: &mut ToolResult) {
 fn read_samples(input: &Input<'_>, metrics: &mut Metrics) {
     if !input.text.starts_with(HEAD) {
         if read(input.text).results.is_empty() {
+            FORMAT.shapes.note_unread(input.text, 1, metrics);
             return metrics.skip(1, NAME, NO_RATE);
         }
         return add_summary(&FORMAT, input.text, metrics);

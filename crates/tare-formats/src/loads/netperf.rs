@@ -7,6 +7,7 @@ use crate::metrics::{Metrics, Sample};
 use crate::numbers::{positive, share, whole};
 use crate::reader::{Input, Reader};
 use crate::result::{LatencySummary, Quantiles, RESULTS_MAX, ToolOutput, ToolResult, short};
+use crate::shapes::Shapes;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tare_model::{Missing, Reading};
@@ -22,7 +23,22 @@ const GETS_WRONG: &[&str] = &[
 ];
 
 /// The end of each test.
-pub(crate) const FORMAT: Format = Format { name: NAME, gets_wrong: GETS_WRONG, detect, read: summary };
+pub(crate) const FORMAT: Format =
+    Format { name: NAME, gets_wrong: GETS_WRONG, detect, read: summary, shapes: SHAPES };
+
+/// Rows of its tables are numbers alone, as anybody prints them.
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        "THROUGHPUT=#",
+        "ELAPSED_TIME=#",
+        "MEAN_LATENCY=#",
+        "MIN_LATENCY=#",
+        "MAX_LATENCY=#",
+        "P#_LATENCY=#",
+    ],
+    units: &[],
+    documents: &[],
+};
 
 /// It has one thread, and a connection for control beside the one that it loads.
 pub(crate) const GENERATOR: Generator = Generator {

@@ -68,7 +68,7 @@ fn seconds(text: &str) -> Option<f64> {
 
 fn counters(result: &Value, benchmark: &str, seconds: Option<f64>, metrics: &mut Metrics) {
     if let Some(seconds) = seconds {
-        metrics.sample(1, Kind { benchmark, name: "execution_duration", unit: "s", better: None }, seconds);
+        metrics.sample(0, Kind { benchmark, name: "execution_duration", unit: "s", better: None }, seconds);
     }
     let (mut failed, mut overflow) = (0.0, 0.0);
     for counter in result["counters"].as_array().into_iter().flatten() {
@@ -93,10 +93,10 @@ fn counters(result: &Value, benchmark: &str, seconds: Option<f64>, metrics: &mut
             _ => None,
         };
         let unit = if name.ends_with("_bytes_total") { "B" } else { "" };
-        metrics.sample(1, Kind { benchmark, name, unit, better }, value);
+        metrics.sample(0, Kind { benchmark, name, unit, better }, value);
         if let Some(seconds) = seconds.filter(|_| name == "benchmark.http_2xx") {
             let kind = Kind { benchmark, name: "benchmark.http_2xx per second", unit: "req/s", better };
-            metrics.sample(1, kind, value / seconds);
+            metrics.sample(0, kind, value / seconds);
         }
     }
     if failed > 0.0 {
@@ -139,7 +139,7 @@ fn one(statistic: &Value, benchmark: &str, metrics: &mut Metrics) {
     let mut note = |what: &str, figure: Option<(f64, &str)>| {
         if let Some((value, unit)) = figure {
             let better = (unit == "s").then_some(Better::Lower);
-            metrics.sample(1, Kind { benchmark, name: &format!("{id} {what}"), unit, better }, value);
+            metrics.sample(0, Kind { benchmark, name: &format!("{id} {what}"), unit, better }, value);
         }
     };
     note("mean", value(statistic, "mean", ["raw_mean", "rawMean"]));

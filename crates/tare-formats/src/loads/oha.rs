@@ -12,6 +12,7 @@ use crate::reader::{Input, Reader};
 use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
 use crate::rows::fields;
+use crate::shapes::Shapes;
 use crate::units::in_base;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -39,6 +40,22 @@ pub(crate) const FORMAT: Format = Format {
         true => read_json(printed),
         false => read_text(printed),
     },
+    shapes: SHAPES,
+};
+
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        "Total: # ~",
+        "Slowest: # ~",
+        "Fastest: # ~",
+        "Average: # ~",
+        "Requests/sec: #",
+        "Total data: # ~",
+        "#% in # ~",
+        "[* # responses",
+    ],
+    units: &["ns", "us", "µs", "μs", "ms", "s", "sec", "secs", "min", "h", "B", "KiB", "MiB", "GiB", "TiB"],
+    documents: &[&["\"requestsPerSec\""]],
 };
 
 /// Tokio's runtime: any of its threads sends.

@@ -5,6 +5,7 @@ use crate::generator::{Generator, Senders, SetUp};
 use crate::loads::printed::{of_each, step_of};
 use crate::numbers::{positive, whole};
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, short};
+use crate::shapes::Shapes;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tare_model::trial::ErrorKind;
@@ -26,6 +27,21 @@ pub(crate) const FORMAT: Format = Format {
         printed.lines().any(|line| starts.iter().any(|start| line.starts_with(start)))
     },
     read,
+    shapes: SHAPES,
+};
+
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        "number of clients: #",
+        // Of as many as were asked for.
+        "number of transactions actually processed: #/#",
+        "number of transactions actually processed: #",
+        "number of failed transactions: # ..",
+        "latency average = # ms ..",
+        "tps = # ..",
+    ],
+    units: &[],
+    documents: &[],
 };
 
 /// It opens all connections before it sends; its first thread sends as well.

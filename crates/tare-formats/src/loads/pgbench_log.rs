@@ -39,7 +39,8 @@ fn detect(input: &Input<'_>) -> bool {
 
 fn log(input: &Input<'_>) -> Option<Log> {
     let is_progress = |line: &str| line.starts_with("progress: ") && line.contains(" tps, lat ");
-    if input.head().any(is_progress) {
+    // Wherever it stands: the summary behind it is read without it otherwise.
+    if input.text.contains(" tps, lat ") && input.text.lines().any(is_progress) {
         return Some(Log::Progress);
     }
     let head = || lines(input.bytes).map(|(_, line)| line).filter(|line| !line.is_empty()).take(20);

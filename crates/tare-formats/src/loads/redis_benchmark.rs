@@ -4,6 +4,7 @@ use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::numbers::{ms_in_ns, positive, share, whole};
 use crate::result::{LatencySummary, Quantiles, RESULTS_MAX, ToolOutput, ToolResult, short};
+use crate::shapes::Shapes;
 use std::time::Duration;
 use tare_model::{Missing, Reading};
 
@@ -21,6 +22,19 @@ pub(crate) const FORMAT: Format = Format {
     ],
     detect,
     read,
+    shapes: SHAPES,
+};
+
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        "# requests completed in # seconds",
+        "# parallel clients",
+        "#% <= # milliseconds ..",
+        ".. # requests per second",
+        ".. # requests per second, p50=# msec",
+    ],
+    units: &[],
+    documents: &[],
 };
 
 /// It opens connections before each of its tests: 64, then a pause of 50 ms, then the next 64.

@@ -15,7 +15,7 @@ pub(crate) fn kind<'a>(benchmark: &'a str, name: &'a str, unit: &'a str, better:
     Kind { benchmark, name, unit, better }
 }
 
-/// Adds what the format of a tool's summary reads, beside the samples of its reader. An operation that is a byte has its unit.
+/// Adds what the format of a tool's summary reads, and what it does not understand, beside the samples of its reader. An operation that is a byte has its unit.
 pub(crate) fn add_summary(format: &Format, text: &str, metrics: &mut Metrics) {
     metrics.first_launch();
     let is_of_bytes = |result: &&ToolResult| {
@@ -37,7 +37,7 @@ pub(crate) fn add_summary(format: &Format, text: &str, metrics: &mut Metrics) {
                 unit => unit,
             };
             let kind = kind(&metric.benchmark, &metric.name, unit, metric.better);
-            metrics.sample(1, kind, Sample { value: *value, launch: *launch, ..Sample::default() });
+            metrics.sample(0, kind, Sample { value: *value, launch: *launch, ..Sample::default() });
         }
     }
     for (setting, value) in &read.configuration {
@@ -46,6 +46,7 @@ pub(crate) fn add_summary(format: &Format, text: &str, metrics: &mut Metrics) {
     for warning in &read.warnings {
         metrics.warn(&warning.id, &warning.text, &warning.hint);
     }
+    format.shapes.note_unread(text, 1, metrics);
 }
 
 /// Whole numbers with a blank or tab between them; `None` where something else stands there. At most as many as there is room for.

@@ -8,6 +8,7 @@ use crate::metrics::{Metrics, Sample};
 use crate::numbers::{positive, share, whole};
 use crate::reader::{Input, Reader};
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, short};
+use crate::shapes::Shapes;
 use std::time::Duration;
 use tare_model::{Missing, Reading};
 
@@ -22,7 +23,22 @@ const GETS_WRONG: &[&str] = &[
 ];
 
 /// The summary.
-pub(crate) const FORMAT: Format = Format { name: NAME, gets_wrong: GETS_WRONG, detect, read: summary };
+pub(crate) const FORMAT: Format =
+    Format { name: NAME, gets_wrong: GETS_WRONG, detect, read: summary, shapes: SHAPES };
+
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        "sockperf: [Valid Duration] RunTime=# sec; SentMessages=#; ReceivedMessages=#",
+        "sockperf: Total of # messages sent in # sec ..",
+        "sockperf: ====> avg-latency=# ..",
+        "sockperf: ====> avg-rtt=# ..",
+        "sockperf: ---> percentile # = #",
+        "sockperf: ---> <MAX> observation = #",
+        "sockperf: ---> <MIN> observation = #",
+    ],
+    units: &[],
+    documents: &[],
+};
 
 /// Its one thread sends, after a warm-up of 400 ms on the same connection.
 pub(crate) const GENERATOR: Generator = Generator {
@@ -38,7 +54,10 @@ pub(crate) const GENERATOR: Generator = Generator {
 pub(crate) const READER: Reader = Reader {
     name: NAME,
     gets_wrong: GETS_WRONG,
-    detect: |input| input.head().any(|line| column(line).is_some()),
+    // Wherever it stands: the summary before it is read without it otherwise.
+    detect: |input| {
+        input.text.contains(HEAD) && input.text.lines().any(|line| column(line.trim_end()).is_some())
+    },
     read: read_log,
 };
 
@@ -50,9 +69,12 @@ fn detect(printed: &str) -> bool {
     printed.lines().any(|line| line.starts_with("sockperf: ") || line.starts_with("sockperf[CLIENT]"))
 }
 
+/// What the head of the log begins with.
+const HEAD: &str = "packet, txTime(sec), rxTime(sec), ";
+
 /// What the fourth column of the log is, by its head.
 fn column(head: &str) -> Option<&'static str> {
-    match head.strip_prefix("packet, txTime(sec), rxTime(sec), ")? {
+    match head.strip_prefix(HEAD)? {
         "latency(usec)" => Some("latency"),
         "rtt(usec)" => Some("round trip"),
         _ => None,

@@ -4,6 +4,7 @@ use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::numbers::{positive, share, whole};
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, short};
+use crate::shapes::Shapes;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tare_model::trial::ErrorKind;
@@ -22,6 +23,26 @@ pub(crate) const FORMAT: Format = Format {
     ],
     detect: |printed| printed.lines().any(|line| line.starts_with("sysbench ") && line.contains("(using ")),
     read,
+    shapes: SHAPES,
+};
+
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        "Number of threads: #",
+        "total time: #s",
+        "time elapsed: #s",
+        "total number of events: #",
+        "events per second: #",
+        "events/s (eps): #",
+        "transactions: * (# per sec.)",
+        "ignored errors: # ..",
+        "min: #",
+        "avg: #",
+        "max: #",
+        "#th percentile: #",
+    ],
+    units: &[],
+    documents: &[],
 };
 
 /// Each thread opens its connection before any sends; the first thread only waits.

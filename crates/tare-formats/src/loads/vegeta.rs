@@ -9,6 +9,7 @@ use crate::json;
 use crate::numbers::positive;
 use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors, short};
+use crate::shapes::Shapes;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,6 +30,22 @@ pub(crate) const FORMAT: Format = Format {
     ],
     detect: |printed| is_text(printed) || is_json(printed) || is_histogram(printed),
     read,
+    shapes: SHAPES,
+};
+
+const SHAPES: Shapes = Shapes {
+    lines: &[
+        "Requests [total, rate, throughput] #, #, #",
+        "Duration [total, attack, wait] #, #, #",
+        "Latencies [min, mean, 50, 90, 95, 99, max] #, #, #, #, #, #, #",
+        "Latencies [mean, 50, 95, 99, max] #, #, #, #, #",
+        "Bytes In [total, mean] #, #",
+        "Status Codes [code:count] #:#..",
+        // A row of the histogram.
+        "[* * # #% ..",
+    ],
+    units: &["ns", "us", "µs", "μs", "ms", "s", "m", "h"],
+    documents: &[&["\"status_codes\""]],
 };
 
 /// Go's runtime: any of its threads sends. It opens connections while it runs, as many as requests wait.

@@ -7,6 +7,7 @@ use crate::numbers::{Scaled, ms_in_ns, positive, share};
 use crate::result::{
     LatencySummary, Quantiles, RESULTS_MAX, ToolOutput, ToolResult, add_errors, measured, short,
 };
+use crate::shapes::Shapes;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tare_model::Reading;
@@ -24,6 +25,22 @@ pub(crate) const FORMAT: Format = Format {
     // autocannon's first line is the same.
     detect: |printed| is_summary(printed) && !is_of_wrk2(printed) && !autocannon::is_text(printed),
     read: |printed| read("wrk", printed),
+    shapes: SHAPES,
+};
+
+/// Its lines of figures, and wrk2's. Rows of the spectrum are numbers alone, as anybody prints them.
+pub(super) const SHAPES: Shapes = Shapes {
+    lines: &[
+        "# threads and # connections",
+        "Latency # * # *",
+        "#% #",
+        "# requests in #, # read",
+        "Socket errors: connect #, read #, write #, timeout #",
+        "Non-2xx or 3xx responses: #",
+        "Requests/sec: #",
+    ],
+    units: &["us", "ms", "s", "m", "h", "B", "KB", "MB", "GB", "TB", "PB"],
+    documents: &[],
 };
 
 /// Each thread opens all its connections before it sends; the first thread only waits.

@@ -13,6 +13,7 @@ pub(crate) const FORMAT: Format = Format {
     ],
     detect: |printed| wrk::is_summary(printed) && wrk::is_of_wrk2(printed),
     read: |printed| wrk::read("wrk2", printed),
+    shapes: wrk::SHAPES,
 };
 
 /// It sends at its rate while it calibrates: that is load and no set-up.

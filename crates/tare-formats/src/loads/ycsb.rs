@@ -8,6 +8,7 @@ use crate::metrics::{Kind, Metrics, Sample};
 use crate::numbers::{positive, whole};
 use crate::reader::{Input, Reader};
 use crate::result::{ToolOutput, ToolResult, add_errors};
+use crate::shapes::Shapes;
 use crate::units::in_base;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +31,13 @@ pub(crate) const FORMAT: Format = Format {
     gets_wrong: GETS_WRONG,
     detect: |printed| printed.contains("[OVERALL], ") && printed.lines().any(is_measurement),
     read: summary,
+    shapes: SHAPES,
+};
+
+const SHAPES: Shapes = Shapes {
+    lines: &["[OVERALL], RunTime(ms), #", "[OVERALL], Throughput(ops/sec), #"],
+    units: &[],
+    documents: &[],
 };
 
 /// All of them.
@@ -37,7 +45,8 @@ pub(crate) const READER: Reader = Reader {
     name: NAME,
     gets_wrong: GETS_WRONG,
     detect: |input| {
-        input.head().any(|line| is_measurement(line) || is_status(line) || is_raw_head(line))
+        FORMAT.detects(input.text)
+            || input.head().any(|line| is_measurement(line) || is_status(line) || is_raw_head(line))
             || is_json(input)
     },
     read,

@@ -234,6 +234,7 @@ impl Run {
                 );
             }
         }
+        sysbench::FORMAT.shapes.note_unread(text, self.line.max(1), metrics);
         match &output.complaint {
             Some(complaint) => metrics.skip(self.line.max(1), "run", &format!("the run failed: {complaint}")),
             None if output.results.is_empty() && text.contains("Threads started!") => {

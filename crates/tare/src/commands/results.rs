@@ -26,18 +26,35 @@ pub fn is_of_a_tool(path: &Path) -> bool {
 pub fn read(path: &Path, choice: &Choice) -> Result<ToolMetrics, Failure> {
     let bytes = bytes(path)?;
     if bytes.starts_with(RECORD) {
-        let hint = "hint: name its file, and no results of a tool beside it";
+        let hint = "hint: name its file, and no results of a tool beside it; several files a side are of results alone";
         return Err(Failure::usage(anyhow!("{} is a record of tare ({hint})", path.display())));
     }
     let text = tare_formats::text_of(&bytes);
     let input = Input { bytes: &bytes, ..Input::of_text(&text) };
-    let found = tare_formats::read(&input).ok_or_else(|| {
-        Failure::usage(anyhow!(
-            "{}: neither a record of tare nor results of a tool that it knows (hint: 'tare help formats' lists them)",
-            path.display()
-        ))
-    })?;
+    let found =
+        tare_formats::read(&input).map_err(|why| Failure::usage(anyhow!("{}: {why}", path.display())))?;
     chosen(found, choice, path)
+}
+
+/// The results in the files of one side of a comparison, each of launches of its own: those that are chosen.
+pub fn read_side(paths: &[&Path], choice: &Choice) -> Result<ToolMetrics, Failure> {
+    let mut all = Vec::with_capacity(paths.len());
+    for path in paths {
+        let found = read(path, choice)?;
+        let first = all.first().map_or(&found.format, |first: &ToolMetrics| &first.format);
+        if *first != found.format {
+            return Err(Failure::usage(anyhow!(
+                "{} has results of {first} and {} of {} (hint: files of one side are of one tool)",
+                paths[0].display(),
+                path.display(),
+                found.format
+            )));
+        }
+        all.push(found);
+    }
+    let together =
+        tare_explain::tool::joined(all).ok_or_else(|| Failure::usage(anyhow!("no file is named")))?;
+    Ok(tare_explain::tool::estimated(together))
 }
 
 /// What a regular expression finds in a file.
@@ -91,5 +108,5 @@ fn whole(path: &Path) -> anyhow::Result<Vec<u8>> {
     if bytes.len() as u64 > BYTES_MAX {
         return Err(anyhow!("it is longer than {} MiB (hint: give a part of it)", BYTES_MAX >> 20));
     }
-    Ok(bytes)
+    Ok(tare_formats::unpacked(bytes)?)
 }

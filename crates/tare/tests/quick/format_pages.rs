@@ -1,7 +1,7 @@
 //! A page for each format that is read: how to run its tool, what it prints, what is read of that, and what the tool gets wrong.
 //!
-//! A new format needs a line in [`EXAMPLES`], and in `docs/SUMMARY.md`. `TARE_WRITE_DOCS=1 cargo test -p tare --test quick format_pages`
-//! writes the pages anew.
+//! A new format needs a line in [`EXAMPLES`], and in `docs/SUMMARY.md`. `--meter-regex` has a page, too.
+//! `TARE_WRITE_DOCS=1 cargo test -p tare --test quick format_pages` writes the pages anew.
 
 use crate::docs::{formats, is_kept};
 use crate::pages;
@@ -11,18 +11,20 @@ use tare_model::tool::ToolMetrics;
 
 /// How the output of a tool comes to be.
 #[derive(Clone, Copy)]
-enum By {
+enum By<'a> {
     /// It loads a server.
-    Load(&'static str),
+    Load(&'a str),
     /// It measures what it runs itself.
-    Run(&'static str),
+    Run(&'a str),
     /// It writes a file, which is read afterwards.
-    File(&'static str),
+    File(&'a str),
+    /// It is whatever text, read by the last of these lines.
+    Text(&'a str),
 }
-use By::{File, Load, Run};
+use By::{File, Load, Run, Text};
 
 /// The format, the command, and the output below `crates/tare-formats/tests/fixtures/`.
-const EXAMPLES: &[(&str, By, &str)] = &[
+const EXAMPLES: &[(&str, By<'static>, &str)] = &[
     ("7z", Run("7z b"), "b_26.02.txt"),
     ("ab", Load("ab -k -q -c 64 -n 500000 http://127.0.0.1:8080/"), "keepalive.txt"),
     ("asv", File("asv run --record-samples     # .asv/results/MACHINE/COMMIT.json"), "medians_0.6.6.json"),
@@ -116,13 +118,14 @@ const CHARS_MAX: usize = 110;
 /// Metrics that are listed.
 const METRICS_MAX: usize = 12;
 
-impl By {
+impl By<'_> {
     fn command(self) -> String {
         match self {
             Load(command) if command.contains('\'') => format!("tare run --load \"{command}\""),
             Load(command) => format!("tare run --load '{command}'"),
             Run(command) => format!("tare run -- {command}"),
             File(command) => format!("{command}\ntare show FILE"),
+            Text(commands) => commands.to_owned(),
         }
     }
 
@@ -137,6 +140,10 @@ impl By {
                 "Every sample with its launch, and intervals between launches; time, CPU time, where the time of its threads went, and what held it\n\
                  up (a quota, a neighbour, memory); repeats in fresh processes with `--trials` ([Read the results of another\n\
                  tool](../../how-to/benchmarks.md))."
+            }
+            Text(_) => {
+                "Each match of the pattern is a sample, and groups of these names say of what: `value` (needed), `unit`, `benchmark`, `name` (of the\n\
+                 metric) and `launch`. Times and bytes are in base units; medians, and intervals between launches, as of a tool's results."
             }
             File(_) => {
                 "Every sample with its launch where the file says it, and intervals between launches; two files compared in every metric at once\n\
@@ -175,28 +182,61 @@ fn metrics(read: &ToolMetrics) -> String {
     table
 }
 
-fn page(name: &str, by: By, output: &str, gets_wrong: &[&str]) -> String {
+/// The bytes of an output that is an example.
+fn fixture(name: &str, output: &str) -> Vec<u8> {
     let path = format!("crates/tare-formats/tests/fixtures/{name}/{output}");
-    let bytes = std::fs::read(pages::root().join(&path)).unwrap_or_else(|why| panic!("{path}: {why}"));
+    std::fs::read(pages::root().join(&path)).unwrap_or_else(|why| panic!("{path}: {why}"))
+}
+
+fn page(name: &str, by: By<'_>, output: &str, gets_wrong: &[&str]) -> String {
+    let bytes = fixture(name, output);
     let text = tare_formats::text_of(&bytes);
     let read = tare_formats::read(&Input { bytes: &bytes, text: &text })
-        .unwrap_or_else(|| panic!("{path} is not read"));
-    assert_eq!(read.format, name, "{path}");
+        .unwrap_or_else(|why| panic!("{name}/{output}: {why}"));
+    assert_eq!(read.format, name, "{output}");
     let whose = match output.split('_').next() {
         Some("documented" | "composed") => "As its documentation has it",
         _ => "A real output",
     };
+    let of = format!("What it prints\n\n{whose}");
+    written(name, by, gets_wrong, &of, &text, &read)
+}
+
+/// A page of these parts; `of`: the head of the output, and whose it is.
+fn written(name: &str, by: By<'_>, gets_wrong: &[&str], of: &str, text: &str, read: &ToolMetrics) -> String {
     let wrong: Vec<String> = gets_wrong.iter().map(|text| format!("- {text}\n")).collect();
     format!(
         "# `{name}`\n\nThis page is generated; a test compares it with the program. Other formats: [the list](../formats.md).\n\n\
-         ```text\n{}\n```\n\n## What tare adds\n\n{}\n\n## What the tool gets wrong\n\n{}\n## What it prints\n\n{whose}:\n\n\
+         ```text\n{}\n```\n\n## What tare adds\n\n{}\n\n## What the tool gets wrong\n\n{}\n## {of}:\n\n\
          ```text\n{}\n```\n\n## What is read of that\n\n{}",
         by.command(),
         by.adds(),
         wrong.concat(),
-        excerpt(&text),
-        metrics(&read),
+        excerpt(text),
+        metrics(read),
     )
+}
+
+/// What the example of `--meter-regex` is: each name is a group.
+const PATTERN: &str = r"^(?<benchmark>\w+), run (?<launch>\d+): took (?<value>[0-9.]+) (?<unit>ms|s)$";
+
+/// Any text, read by a regular expression: no format of a tool's, and a page all the same.
+#[test]
+fn the_page_of_a_regular_expression_is_what_it_reads() {
+    let bytes = fixture("regex", "documented_log.txt");
+    let text = tare_formats::text_of(&bytes);
+    let read = tare_formats::read_by_regex(PATTERN, &Input::of_text(&text)).unwrap();
+    let wrong: Vec<&str> = read.gets_wrong.iter().map(String::as_str).collect();
+    let command = format!("PROGRAM > FILE     # any text\ntare show --meter-regex '{PATTERN}' FILE");
+    let made = written(
+        "regex",
+        Text(&command),
+        &wrong,
+        "An example\n\nA log that no tool is known for",
+        &text,
+        &read,
+    );
+    is_kept("docs/reference/formats/regex.md", &made);
 }
 
 #[test]

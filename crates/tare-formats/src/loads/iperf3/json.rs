@@ -3,17 +3,15 @@
 use super::run::{Row, Run, Side};
 use crate::documents::with_keys;
 use crate::json::{number, text};
+use crate::reader::DETECT_LINES;
 use crate::result::RESULTS_MAX;
 use serde_json::Value;
-
-/// Detection looks at so many lines.
-const HEAD_LINES: usize = 2000;
 
 /// Of a whole result, and of each event of a stream.
 const KEYS: &[&[&str]] = &[&["\"start\""], &["\"event\""]];
 
 pub(super) fn detect(printed: &str) -> bool {
-    let mut head = printed.lines().take(HEAD_LINES);
+    let mut head = printed.lines().take(DETECT_LINES);
     head.any(|line| line.contains("\"version\"") && line.contains("\"iperf 3"))
 }
 

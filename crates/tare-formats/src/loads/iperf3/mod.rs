@@ -11,6 +11,7 @@ use crate::metrics::{Kind, Metrics, Sample};
 use crate::numbers::whole;
 use crate::reader::{Input, Reader};
 use crate::result::{RESULTS_MAX, ToolOutput, ToolResult, short};
+use crate::shapes::Shapes;
 use run::{Row, Run, Side};
 use std::time::Duration;
 use tare_model::{Missing, Reading};
@@ -26,7 +27,8 @@ const GETS_WRONG: &[&str] = &[
 ];
 
 /// The end of a test.
-pub(crate) const FORMAT: Format = Format { name: NAME, gets_wrong: GETS_WRONG, detect, read: summary };
+pub(crate) const FORMAT: Format =
+    Format { name: NAME, gets_wrong: GETS_WRONG, detect, read: summary, shapes: Shapes::NONE };
 
 /// All streams are open before any sends. Before 3.16 it has one thread, since then one for each stream, and the first waits.
 pub(crate) const GENERATOR: Generator = Generator {
@@ -45,6 +47,11 @@ pub(crate) const READER: Reader =
 
 fn detect(printed: &str) -> bool {
     json::detect(printed) || text::detect(printed)
+}
+
+/// Whether it is what iperf 2 prints: the names are alike, and the options and the JSON of iperf3 are not there.
+pub(crate) fn is_of_iperf2(input: &Input<'_>) -> bool {
+    !detect(input.text) && input.head().any(text::is_head_of_2)
 }
 
 fn runs(printed: &str) -> Vec<Run> {

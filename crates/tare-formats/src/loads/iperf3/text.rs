@@ -1,14 +1,12 @@
 //! What iperf3 prints for people, of its client and of its server.
 
 use super::run::{Row, Run, Side};
+use crate::reader::DETECT_LINES;
 use crate::result::RESULTS_MAX;
-
-/// Detection looks at so many lines.
-const HEAD_LINES: usize = 2000;
 
 pub(super) fn detect(printed: &str) -> bool {
     let mut is_of_3 = false;
-    for line in printed.lines().take(HEAD_LINES) {
+    for line in printed.lines().take(DETECT_LINES) {
         is_of_3 |= line.starts_with("Connecting to host ") || line.starts_with("Accepted connection from ");
         let is_head = line.starts_with("[ ID]") && line.contains(" Interval ");
         // Bandwidth is the word of iperf2 too.
@@ -20,6 +18,11 @@ pub(super) fn detect(printed: &str) -> bool {
         }
     }
     false
+}
+
+/// Whether a line is the head of a table of iperf 2, where the text is not of iperf3.
+pub(super) fn is_head_of_2(line: &str) -> bool {
+    line.starts_with("[ ID] Interval ") && line.contains(" Transfer ") && line.contains(" Bandwidth")
 }
 
 pub(super) fn runs(printed: &str) -> Vec<Run> {
@@ -224,9 +227,11 @@ mod tests {
 
     #[test]
     fn iperf2_is_another_tool() {
-        assert!(!detect(
-            "Client connecting to 127.0.0.1, TCP port 5001\n[ ID] Interval       Transfer     Bandwidth\n[  3]  0.0-10.0 sec  1.00 GBytes  900 Mbits/sec\n"
-        ));
+        let head = "[ ID] Interval       Transfer     Bandwidth";
+        assert!(is_head_of_2(head) && !is_head_of_2("[ ID] Interval of something"));
+        assert!(!detect(&format!(
+            "Client connecting to 127.0.0.1, TCP port 5001\n{head}\n[  3]  0.0-10.0 sec  1.00 GBytes  900 Mbits/sec\n"
+        )));
         assert!(detect(
             "Connecting to host h, port 5201\n[ ID] Interval           Transfer     Bandwidth       Retr  Cwnd\n"
         ));

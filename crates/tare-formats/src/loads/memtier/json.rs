@@ -99,21 +99,21 @@ fn figures_of(operation: &str, figures: &Map<String, Value>, metrics: &mut Metri
             "Connection Errors" => ("op", LESS, 1.0),
             _ => continue,
         };
-        metrics.sample(1, kind(operation, name, unit, better), value * scale);
+        metrics.sample(0, kind(operation, name, unit, better), value * scale);
     }
     // Versions that print both mean the same with both.
     let mean = value("Average Latency").or_else(|| value("Latency"));
     let named = [("mean", mean), ("min", value("Min Latency")), ("max", value("Max Latency"))];
     for (name, ms) in named {
         if let Some(ms) = ms {
-            metrics.sample(1, kind(operation, &format!("latency {name}"), "s", LESS), ms / 1e3);
+            metrics.sample(0, kind(operation, &format!("latency {name}"), "s", LESS), ms / 1e3);
         }
     }
     let percentiles = figures.get("Percentile Latencies").and_then(Value::as_object);
     for (name, value) in percentiles.into_iter().flatten() {
         if let Some(ms) = percentile(name).and(number(value)) {
             let name = format!("latency {}", percentile(name).unwrap_or_default());
-            metrics.sample(1, kind(operation, &name, "s", LESS), ms / 1e3);
+            metrics.sample(0, kind(operation, &name, "s", LESS), ms / 1e3);
         }
     }
     if let Some(encoded) =
@@ -163,7 +163,7 @@ fn of_second(operation: &str, second: &str, figures: &Value, metrics: &mut Metri
     };
     let mut note = |name: &str, unit: &str, better, value: f64| {
         let sample = Sample { value, at_s: Some(at_s), ..Sample::default() };
-        metrics.sample(1, kind(operation, &format!("{name} by second"), unit, better), sample);
+        metrics.sample(0, kind(operation, &format!("{name} by second"), unit, better), sample);
     };
     let count = number(&figures["Count"]);
     count.into_iter().for_each(|count| note("Count", "op", MORE, count));

@@ -10,6 +10,7 @@ use crate::loads::printed::of_each;
 use crate::numbers::{ms_in_ns, positive, share, whole};
 use crate::reader::Reader;
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, short};
+use crate::shapes::Shapes;
 use std::time::Duration;
 use tare_model::{Missing, Reading};
 
@@ -23,7 +24,13 @@ const GETS_WRONG: &[&str] = &[
 ];
 
 /// The table.
-pub(crate) const FORMAT: Format = Format { name: NAME, gets_wrong: GETS_WRONG, detect, read };
+pub(crate) const FORMAT: Format = Format { name: NAME, gets_wrong: GETS_WRONG, detect, read, shapes: SHAPES };
+
+const SHAPES: Shapes = Shapes {
+    lines: &["# Threads", "# Connections per thread", "# Requests per client", "# Seconds", "Totals #.."],
+    units: &[],
+    documents: &[],
+};
 
 /// Each thread opens its connections and sends on each as soon as it is open; the first thread of the process only waits.
 pub(crate) const GENERATOR: Generator = Generator {
