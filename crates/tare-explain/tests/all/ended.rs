@@ -135,6 +135,30 @@ fn the_usage_of_a_group_of_its_own_counts_where_nobody_waited() {
     assert!((cost_ns(&outcome) - 950_000.0).abs() < 1000.0, "{}", cost_ns(&outcome));
 }
 
+/// Beside a build: its processes end, each after a slice that no tick counted.
+#[test]
+fn the_last_slices_of_strangers_are_not_unclaimed() {
+    let explained = |role: Role| {
+        let mut scene = forking(Some(children(0.2)));
+        scene.throttled.clear();
+        let mut record = three(&scene);
+        for trial in &mut record.trials {
+            let compiler = Ended {
+                name: "cc".to_owned(),
+                role,
+                count: 50,
+                life_ns: 5_000_000_000,
+                ..children(0.01)[0].clone()
+            };
+            trial.observation.ended = Some(vec![compiler]);
+        }
+        add(&mut record, tasks::OTHERS_RUN_NS.id, &Subject::Machine, [0.0, 0.002e9]);
+        explain(&record)
+    };
+    let outcome = explained(Role::Other);
+    assert!(!has_warning(&outcome, "cpu-time-unclaimed"), "{:#?}", outcome.verdict);
+}
+
 #[test]
 fn what_nobody_claims_makes_the_result_invalid_and_is_said() {
     let unclaimed = |ended: f64| {

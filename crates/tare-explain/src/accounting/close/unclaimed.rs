@@ -4,14 +4,16 @@
 use crate::accounting::attribute::cpus::Cpu;
 use crate::accounting::attribute::thread::Thread;
 use crate::accounting::raw::bounds::{NO_VERDICT, UNCLAIMED_CPUS};
-use crate::accounting::raw::ended::left_s;
+use crate::accounting::raw::ended::{left_s, slices_of_strangers_s};
 use crate::accounting::raw::readings::Readings;
 use std::collections::BTreeMap;
 
-/// Run of all tasks less that of all threads that were seen or whose end was reported.
+/// Run of all tasks less that of all threads that were seen or whose end was reported, and less what strangers that ended ran since their
+/// last tick.
 pub(super) fn unclaimed_s(readings: &Readings, threads: &[Thread], cpus: &BTreeMap<u32, Cpu>) -> Option<f64> {
     let all_s: Option<f64> = cpus.values().map(|cpu| cpu.times.task_run_s).sum();
-    left_s(readings, all_s, threads.iter().map(|thread| thread.run_s).sum())
+    let left_s = left_s(readings, all_s, threads.iter().map(|thread| thread.run_s).sum())?;
+    Some(left_s - slices_of_strangers_s(readings).min(left_s.max(0.0)))
 }
 
 /// Whether it is too much for a verdict beside `run_s`, the SUT's own run.

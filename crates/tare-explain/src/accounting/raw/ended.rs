@@ -117,6 +117,20 @@ pub(in crate::accounting) fn left_s(readings: &Readings, all_s: Option<f64>, cla
     Some(all_s? - claimed_s - little_s)
 }
 
+/// What strangers that ended, as the processes of a build, ran after the kernel last counted them, at most: of each a slice, and no more than
+/// it had time for. 0 where others ended too: it may be theirs.
+pub(in crate::accounting) fn slices_of_strangers_s(readings: &Readings) -> f64 {
+    let ended: Vec<&Ended> = readings.observation.ended.iter().flatten().collect();
+    if ended.iter().any(|ended| !matches!(ended.role, Role::Other | Role::Tare)) {
+        return 0.0;
+    }
+    let slices_s = |ended: &&Ended| {
+        let idle_s = ended.life_ns.saturating_sub(ended.run_ns) as f64 / 1e9;
+        idle_s.min(ended.count as f64 * LAST_SLICE_S)
+    };
+    ended.iter().map(slices_s).sum()
+}
+
 fn ran_s(threads: &[CountedThread], role: Role) -> f64 {
     threads.iter().filter(|thread| thread.id.role == role).map(|thread| thread.run_s).sum()
 }
