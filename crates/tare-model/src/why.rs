@@ -72,6 +72,9 @@ pub struct Run {
     /// The same in words; empty in older results.
     #[serde(default)]
     pub bottleneck_title: String,
+    /// The function that takes most of the contended locks, where the bottleneck is a lock or may be one, and call stacks show it.
+    #[serde(default)]
+    pub lock_taken_in: Option<String>,
     /// Whether its figures can be trusted.
     pub valid: bool,
 }

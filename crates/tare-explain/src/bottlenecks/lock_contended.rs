@@ -7,6 +7,7 @@ use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::bounds::LOSS_SHARE_MIN;
 use crate::bottlenecks::signs::free::free_cpus;
+use crate::bottlenecks::signs::lock_callers::named_lock;
 use crate::bottlenecks::signs::locks::{Monitors, kept_share, may_be_a_lock, monitors};
 use crate::bottlenecks::signs::parallel::below_cpus;
 use crate::capacity::levels::Accounting;
@@ -76,6 +77,14 @@ fn describe(accounting: &Accounting) -> Draft {
         );
         draft.evidence.insert(1, number("CPUs that it may use and nobody did", free, "CPUs"));
         draft.confidence = if accounting.asked.trials.len() > 1 { 0.9 } else { 0.6 };
+    }
+    if let Some(lock) = named_lock(accounting) {
+        draft.summary += &lock.sentence();
+        draft.evidence.push(number(
+            format!("contended locks taken in {}", lock.function),
+            lock.share,
+            "share",
+        ));
     }
     add_traced_lock(accounting, &mut draft);
     draft

@@ -6,6 +6,7 @@ use crate::bottlenecks::draft::{Draft, number, number_if, percent};
 use crate::bottlenecks::input::Input;
 use crate::bottlenecks::rank::Claim;
 use crate::bottlenecks::signs::free::free_cpus;
+use crate::bottlenecks::signs::lock_callers::named_lock;
 use crate::bottlenecks::signs::parallel::{below_cpus, filled, working_threads};
 use crate::capacity::levels::Accounting;
 use tare_model::outcome::{Cause, GrossIs};
@@ -84,12 +85,19 @@ fn describe(accounting: &Accounting) -> Draft {
         number("busy", sut.busy(), "CPUs"),
     ];
     evidence.extend(number_if("CPUs that it may use and nobody did", free_cpus(accounting), "CPUs"));
+    // Where it is known what sets the limit, no lock explains it.
+    let lock = named_lock(accounting).filter(|_| limit.by == LimitedBy::Seen);
+    evidence.extend(
+        lock.as_ref()
+            .map(|lock| number(format!("contended locks taken in {}", lock.function), lock.share, "share")),
+    );
     Draft {
         summary: format!(
-            "The program may use {} CPUs and kept {:.2} busy, {} of what its limit allows: {fact}.",
+            "The program may use {} CPUs and kept {:.2} busy, {} of what its limit allows: {fact}.{}",
             sut.usable.len(),
             sut.busy(),
-            percent(used.min(1.0))
+            percent(used.min(1.0)),
+            lock.map_or_else(String::new, |lock| lock.sentence())
         ),
         confidence: accounting.support(full, 0.85),
         evidence,

@@ -17,6 +17,25 @@ use tare_model::{Missing, hexadecimal};
 /// Distinct addresses that are given names, at most.
 const ADDRESSES_MAX: usize = 1 << 20;
 
+thread_local! {
+    /// Of the kernel: it keeps the list of its functions, which takes longer to read than a trial's names to find.
+    static KERNEL: Symbolizer = symbolizer();
+}
+
+/// Neither lines nor inlined functions: a frame is what the machine calls.
+fn symbolizer() -> Symbolizer {
+    Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false).build()
+}
+
+/// Where names of a program's functions are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// In symbol tables alone, which are quick to read: nobody asked for stacks.
+    Tables,
+    /// In debug files too, which may take a second and more of each trial.
+    DebugFiles,
+}
+
 /// The frames of addresses.
 pub(super) struct Symbols {
     /// By process, or none for the kernel.
@@ -27,9 +46,10 @@ pub(super) struct Symbols {
 }
 
 impl Symbols {
-    /// Names every address of these chains.
+    /// Names every address of these chains, by what `asked` says.
     pub(super) fn resolve<'a>(
         chains: impl Iterator<Item = Chain<'a>>,
+        asked: Asked,
         folder: &mut Folder,
         scene: &Scene,
     ) -> Symbols {
@@ -45,14 +65,13 @@ impl Symbols {
         }
         let unknown = folder.frame(Frame::mark(UNKNOWN));
         let mut symbols = Symbols { frames: HashMap::new(), unknown, unseen: Vec::new() };
-        // Neither lines nor inlined functions: a frame is what the machine calls.
-        let symbolizer = Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false).build();
+        let symbolizer = symbolizer();
         let mut modules = Modules { root: &scene.root, known: HashMap::new() };
         for (process, addresses) in wanted {
             let addresses: Vec<u64> = addresses.into_iter().collect();
             match process {
-                Some(pid) => symbols.process(pid, &addresses, &symbolizer, &mut modules, folder),
-                None => symbols.kernel(&addresses, &symbolizer, folder, &scene.root),
+                Some(pid) => symbols.process((pid, &addresses), asked, &symbolizer, &mut modules, folder),
+                None => KERNEL.with(|kernel| symbols.kernel(&addresses, kernel, folder, &scene.root)),
             }
         }
         symbols
@@ -100,8 +119,8 @@ impl Symbols {
 
     fn process(
         &mut self,
-        pid: u32,
-        addresses: &[u64],
+        (pid, addresses): (u32, &[u64]),
+        asked: Asked,
         symbolizer: &Symbolizer,
         modules: &mut Modules,
         folder: &mut Folder,
@@ -115,7 +134,8 @@ impl Symbols {
         }
         let mut found: HashMap<u64, String> = HashMap::new();
         // A symbol table has whole names and is quick to read; debug files are asked for what it does not know.
-        for debug_syms in [false, true] {
+        let passes: &[bool] = if asked == Asked::Tables { &[false] } else { &[false, true] };
+        for &debug_syms in passes {
             let left: Vec<u64> = addresses.iter().copied().filter(|at| !found.contains_key(at)).collect();
             let source = Source::Process(Process { debug_syms, ..Process::new(Pid::from(pid)) });
             match symbolizer.symbolize(&source, Input::AbsAddr(&left)) {

@@ -8,8 +8,8 @@ pub(crate) mod table;
 use self::table::{corrected, is_clear};
 use crate::block::{Block, Field, Row, Rows, Table, Text, Tone};
 use crate::figures;
-use crate::format::{count, joined, logarithm, percent, with_unit};
-use crate::sections::{Part, Source, warnings::note};
+use crate::format::{between, count, joined, logarithm, percent, with_unit};
+use crate::sections::{Part, Source, warnings};
 use crate::{Report, words};
 use tare_model::comparison::{MARGIN, Verdict};
 use tare_model::figure::{self, Figure};
@@ -28,9 +28,8 @@ pub fn report(why: &Why) -> Report {
 
 fn rows(why: &Why) -> Rows {
     let row = |name: &str, sides: [Option<f64>; 2], unit: &str, ln: f64, ci95: Option<[f64; 2]>| {
-        let [low, high] = ci95.map_or([None; 2], |ends| ends.map(Some));
-        let [a, b] = sides.map(Field::from);
-        vec![name.into(), a, b, unit.into(), ln.into(), low.into(), high.into()]
+        let ([a, b], [low, high]) = (sides.map(Field::from), Field::ends(ci95));
+        vec![name.into(), a, b, unit.into(), ln.into(), low, high]
     };
     let of = |name: &str, change: &Change| {
         row(name, [Some(change.from), Some(change.to)], &change.unit, change.ln, change.ci95)
@@ -83,20 +82,16 @@ pub fn story(record: &Record, outcome: &Outcome) -> Report {
 }
 
 fn parts(why: &Why) -> Vec<Part> {
-    let mut parts = vec![Part { title: "", blocks: lead(why) }];
-    let mut part = |title, blocks: Vec<Block>| {
-        if !blocks.is_empty() {
-            parts.push(Part { title, blocks });
-        }
-    };
-    part("Figures", figures_of(why));
-    part("Where the difference is", table::split(why));
-    part("Code whose share of its CPU time changed", frames::changed(why));
-    part("What else differed", difference::list(why));
-    part("Not compared", difference::uncompared(why));
-    let warnings = (!why.warnings.is_empty()).then(|| Block::Notes(why.warnings.iter().map(note).collect()));
-    part("Warnings", warnings.into_iter().collect());
-    parts
+    let parts = [
+        Part::of("", lead(why)),
+        Part::of("Figures", figures_of(why)),
+        Part::of("Where the difference is", table::split(why)),
+        Part::of("Code whose share of its CPU time changed", frames::changed(why)),
+        Part::of("What else differed", difference::list(why)),
+        Part::of("Not compared", difference::uncompared(why)),
+        warnings::part(&why.warnings),
+    ];
+    parts.into_iter().flatten().collect()
 }
 
 /// All figures, and why some have no change.
@@ -123,7 +118,9 @@ fn lead(why: &Why) -> Vec<Block> {
     blocks.extend(why.generator.iter().map(|generator| line(generator.clone())));
     blocks.push(line(net(&why.net, &why.a, &why.b)));
     let run = |name: &str, run: &Run| {
-        let bottleneck = words::titled(run.bottleneck, &run.bottleneck_title);
+        let lock = run.lock_taken_in.as_ref();
+        let lock = lock.map_or_else(String::new, |function| format!(" (its lock is taken in {function})"));
+        let bottleneck = words::titled(run.bottleneck, &run.bottleneck_title) + &lock;
         let gross = match &run.gross {
             Gross::Measured(gross) => with_unit(gross.value, &gross.unit),
             Gross::Missing { .. } => "not measured".to_owned(),
@@ -292,11 +289,10 @@ fn net(net: &Reading<Change>, a: &Run, b: &Run) -> String {
         Some([low, high]) if low <= 0.0 && high >= 0.0 => {
             format!("the program itself did not change beyond what trials differ by ({figures})")
         }
-        Some([low, high]) => format!(
-            "the program itself is {} ({figures}; {}…{} ln)",
+        Some(ends) => format!(
+            "the program itself is {} ({figures}; {} ln)",
             changed(change.ln),
-            logarithm(low),
-            logarithm(high)
+            between(ends, logarithm)
         ),
         None => format!(
             "{} ({figures}), with no interval to tell whether trials alone differ by that",

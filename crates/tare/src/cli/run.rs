@@ -166,7 +166,7 @@ pub struct TrialArgs {
     ///
     /// Instead of a number of trials: until the 95 % interval of net is as narrow, or until --budget is used up. It is the interval of gross
     /// where the reference server is not beside the SUT in every block (--no-reference, --no-levels, a short --budget); of a program, of the
-    /// time of a run. The interval holds for an analysis after each trial, so that it is no narrower for having been waited for; it takes
+    /// time of a run, or of the results of a benchmark that it prints: of all, or of those that --benchmark and --metric choose. The interval holds for an analysis after each trial, so that it is no narrower for having been waited for; it takes
     /// 8 trials to have one.
     #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     pub precision: Option<f64>,
@@ -190,7 +190,8 @@ pub struct TrialArgs {
     pub ref_clock: Option<f64>,
 }
 
-/// Samples of stacks per second unless others are asked for: not a divisor of any timer's rate, so that they do not always fall on its ticks.
+/// Samples of stacks per second where `--stacks` names no number: not a divisor of any timer's rate, so that they do not always fall on its
+/// ticks.
 pub const STACKS_HZ: u32 = 999;
 
 /// How callers are found.
@@ -206,11 +207,12 @@ pub enum UnwindChoice {
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Call stacks and tracing")]
 pub struct StackArgs {
-    /// Sample call stacks, so often a second [default: 999].
+    /// Sample call stacks, so often a second [default: 99].
     ///
-    /// They keep which code ran, the server's and the generator's: so many samples a second of CPU time, up to 10,000.
+    /// They keep which code ran, the server's and the generator's: so many samples a second of CPU time, up to 10,000; 0: none, unless
+    /// --stacks-off-cpu asks for them. Without a number 999, for flame graphs with more detail; so many cost some 2 % of the CPU time.
     #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true, default_missing_value = "999",
-          conflicts_with = "command", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+          conflicts_with = "command", value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub stacks: Option<u32>,
     /// Find callers by frame-pointers [default] or dwarf.
     ///

@@ -25,12 +25,15 @@ static COLLECTING: &[&str] = &[
     "PyGC_Collect",
 ];
 
+/// Of fewer samples a share says little.
+const SAMPLES_MIN: f64 = 100.0;
+
 /// Why it cannot be judged: a program of Go collects on any of its threads, and no stacks were sampled.
 pub(crate) fn unseen(accounting: &Accounting) -> Option<Missing> {
     (parks_threads(accounting) && share(accounting).is_none()).then(|| {
         Missing::with_remedy(
-            "the program's runtime (Go) collects garbage on the threads that serve",
-            "sample call stacks (--stacks), or set GODEBUG=gctrace=1",
+            "the program's runtime (Go) collects garbage on the threads that serve, and too few call stacks were sampled",
+            "sample more of them (--stacks), or set GODEBUG=gctrace=1",
         )
     })
 }
@@ -57,7 +60,7 @@ fn by_stacks(accounting: &Accounting) -> Option<f64> {
         .filter_map(|trial| trial.observation.stacks.as_deref())
         .filter_map(collecting);
     let (part, whole) = sampled.reduce(|a, b| (a.0 + b.0, a.1 + b.1))?;
-    (whole > 0.0).then(|| part / whole)
+    (whole >= SAMPLES_MIN).then(|| part / whole)
 }
 
 /// Samples of the SUT under a function that collects, and all of them.

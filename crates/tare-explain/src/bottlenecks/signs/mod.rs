@@ -4,6 +4,7 @@ pub(crate) mod bounds;
 pub(crate) mod concurrency;
 pub(crate) mod free;
 pub(crate) mod garbage;
+pub(crate) mod lock_callers;
 pub(crate) mod locks;
 pub(crate) mod packets;
 pub(crate) mod parallel;

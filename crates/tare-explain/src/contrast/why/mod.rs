@@ -10,6 +10,7 @@ mod sums;
 mod terms;
 
 use crate::accounting::Closed;
+use crate::bottlenecks::signs::lock_callers::named_lock;
 use crate::capacity::levels::Accounting;
 use crate::capacity::runs;
 use beside::Beside;
@@ -17,7 +18,7 @@ use split::{Evidence, Split};
 use std::collections::BTreeMap;
 use sums::Sums;
 use tare_model::observation::Role;
-use tare_model::outcome::{NetOrMissing, Outcome, TareCause, Warning};
+use tare_model::outcome::{Cause, NetOrMissing, Outcome, TareCause, Warning};
 use tare_model::stacks::Stacks;
 use tare_model::why::{Change, Corrected, FrameChange, Part, Run, SCHEMA, TareChange, Why};
 use tare_model::{Missing, Reading, Record};
@@ -74,6 +75,8 @@ pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
 fn run(name: &str, accounting: &Accounting, outcome: Outcome) -> Run {
     let named = outcome.verdict.findings.iter().find(|finding| finding.cause == outcome.verdict.bottleneck);
     let bottleneck_title = named.map(|finding| finding.title.clone()).unwrap_or_default();
+    let may_be_a_lock =
+        matches!(outcome.verdict.bottleneck, Cause::LockContended | Cause::ParallelismLimited);
     Run {
         name: name.to_owned(),
         started_unix_s: accounting.record.plan.started_unix_s,
@@ -83,6 +86,7 @@ fn run(name: &str, accounting: &Accounting, outcome: Outcome) -> Run {
         net: outcome.figures.net,
         bottleneck: outcome.verdict.bottleneck,
         bottleneck_title,
+        lock_taken_in: may_be_a_lock.then(|| named_lock(accounting)).flatten().map(|lock| lock.function),
         valid: outcome.verdict.valid,
     }
 }
