@@ -64,6 +64,26 @@ impl Choice {
     /// # Errors
     /// None is, and which names there are; all stay then.
     pub fn keep(&self, results: &mut ToolMetrics) -> Result<(), NoMatch> {
+        let kept = self.chosen(results)?;
+        let mut at = 0..;
+        results.metrics.retain(|_| at.next().is_some_and(|at| kept.binary_search(&at).is_ok()));
+        Ok(())
+    }
+
+    /// Marks those that are chosen as what runs are to make known: of all, those of which it is known which side is better.
+    ///
+    /// # Errors
+    /// None is chosen, and which names there are.
+    pub fn mark(&self, results: &mut ToolMetrics) -> Result<(), NoMatch> {
+        for at in self.chosen(results)? {
+            let metric = &mut results.metrics[at];
+            metric.is_target = !self.is_all() || metric.better.is_some();
+        }
+        Ok(())
+    }
+
+    /// Which are chosen, in their order.
+    fn chosen(&self, results: &ToolMetrics) -> Result<Vec<usize>, NoMatch> {
         let of_benchmark: fn(&ToolMetric) -> &str = |metric| &metric.benchmark;
         let of_metric: fn(&ToolMetric) -> &str = |metric| &metric.name;
         let mut kept: Vec<usize> = (0..results.metrics.len()).collect();
@@ -78,9 +98,7 @@ impl Choice {
             }
             kept = matching;
         }
-        let mut at = 0..;
-        results.metrics.retain(|_| at.next().is_some_and(|at| kept.binary_search(&at).is_ok()));
-        Ok(())
+        Ok(kept)
     }
 }
 
@@ -117,6 +135,22 @@ mod tests {
         assert_eq!(chosen("Sort", "").unwrap().len(), 2);
         let both = chosen("^Benchmark.dd", "^ns").unwrap();
         assert_eq!(both, [("BenchmarkAdd-2".to_owned(), "ns/op".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_chosen_is_marked_and_all_stay() {
+        let text = "BenchmarkAdd-2 100 5 ns/op 3 B/op 9 widgets\n";
+        let marked = |metric: Option<&str>| {
+            let mut results = read(&Input::of_text(text)).unwrap();
+            let choice = Choice { benchmark: None, metric: metric.map(|text| text.parse().unwrap()) };
+            choice.mark(&mut results).unwrap();
+            assert_eq!(results.metrics.len(), 3);
+            let marked = results.metrics.into_iter().filter(|metric| metric.is_target);
+            marked.map(|metric| metric.name).collect::<Vec<_>>()
+        };
+        // Which side of widgets is better is not known.
+        assert_eq!(marked(None), ["ns/op", "B/op"]);
+        assert_eq!(marked(Some("widgets")), ["widgets"]);
     }
 
     #[test]

@@ -134,6 +134,9 @@ impl Metrics {
                     launches: Vec::new(),
                     workers: Vec::new(),
                     at_s: Vec::new(),
+                    lines: Vec::new(),
+                    is_target: false,
+                    windows: Vec::new(),
                     configuration: BTreeMap::new(),
                     summary: BTreeMap::new(),
                     estimate: None,
@@ -146,16 +149,16 @@ impl Metrics {
         }
     }
 
-    /// Adds a sample. One that is no finite number is skipped, and said to be. Where there are too many, an even part of them stays.
+    /// Adds a sample, which stands in this line; 0: the reader does not know. One that is no finite number is skipped, and said to be. Where there are too many, an even part of them stays.
     pub fn sample(&mut self, line: u64, kind: Kind<'_>, sample: impl Into<Sample>) {
         let sample = sample.into();
         if !sample.value.is_finite() {
             let what = format!("{} {}", kind.benchmark, kind.name);
-            return self.skip(line, &what, "the tool printed no finite number");
+            return self.skip(line.max(1), &what, "the tool printed no finite number");
         }
         let launch = self.launch.saturating_add(sample.launch);
         let Some(at) = self.place(kind) else {
-            return self.skip(line, kind.name, "more metrics than are kept");
+            return self.skip(line.max(1), kind.name, "more metrics than are kept");
         };
         self.samples += 1;
         if self.kept >= self.kept_max {
@@ -169,6 +172,8 @@ impl Metrics {
             metric.launches.push(launch);
             metric.workers.extend(sample.worker);
             metric.at_s.extend(sample.at_s);
+            let in_file = if line == 0 { 0 } else { line.saturating_add(self.lines_before) };
+            metric.lines.push(u32::try_from(in_file).unwrap_or(u32::MAX));
             self.kept += 1;
         }
     }
@@ -184,6 +189,7 @@ impl Metrics {
         halve(&mut metric.launches);
         halve(&mut metric.workers);
         halve(&mut metric.at_s);
+        halve(&mut metric.lines);
         self.kept = self.kept.saturating_sub(before - metric.samples.len());
     }
 

@@ -5,6 +5,7 @@ use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::load_metrics;
 use crate::reader::{Input, Reader};
+use crate::refused::Refused;
 use crate::result::ToolOutput;
 use crate::{collectors, languages, loads, programs};
 use std::time::Duration;
@@ -154,7 +155,7 @@ pub fn is_of_both_streams(format: &str) -> bool {
     format == "openssl-speed"
 }
 
-/// What a tool printed that measures something; `None` where nobody knows it. Formats of collections are written to files: what looks
+/// What a tool printed that measures something, with the line of each sample; `None` where nobody knows it. Formats of collections are written to files: what looks
 /// like one here may be anybody's JSON.
 pub fn read_printed(printed: &str) -> Option<ToolMetrics> {
     let plain = without_colours(printed);
@@ -168,12 +169,29 @@ pub fn read_printed(printed: &str) -> Option<ToolMetrics> {
     Some(with_others(found, tools().chain(formats()).chain(around()), &input))
 }
 
-/// What a file of results says, whosever they are; `None` where nobody knows it.
-pub fn read(input: &Input<'_>) -> Option<ToolMetrics> {
+/// What a file of results says, whosever they are.
+///
+/// # Errors
+/// Nobody knows it, as far as it is looked at.
+pub fn read(input: &Input<'_>) -> Result<ToolMetrics, Refused> {
     let measuring = || measuring().map(Source::Reader);
     let OfTools { sure, cut_off } = of_tools(measuring(), input);
-    let found = sure.or_else(|| read_by(last().map(Source::Reader), input)).or(cut_off)?;
-    Some(with_others(found, measuring().chain(formats()).chain(around()), input))
+    let found = sure.or_else(|| read_by(last().map(Source::Reader), input)).or(cut_off);
+    let mut found = found.ok_or_else(|| refused(input))?;
+    // They say when a line was printed, which nobody knows of a file.
+    found.metrics.iter_mut().for_each(|metric| metric.lines = Vec::new());
+    Ok(with_others(found, measuring().chain(formats()).chain(around()), input))
+}
+
+/// Why nobody knows a text.
+fn refused(input: &Input<'_>) -> Refused {
+    if loads::iperf3::is_of_iperf2(input) {
+        Refused::Iperf2
+    } else if input.goes_on() {
+        Refused::UnknownBeginning
+    } else {
+        Refused::Unknown
+    }
 }
 
 /// What tools that measure something say of a text.

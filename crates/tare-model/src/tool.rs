@@ -46,12 +46,43 @@ pub struct ToolMetric {
     pub workers: Vec<u32>,
     /// When each sample was taken, in seconds, on the tool's own clock; empty where it does not say.
     pub at_s: Vec<f64>,
+    /// In which line of the output each sample stood, from 1 on; 0: not known. Kept only while the output is read.
+    #[serde(skip)]
+    pub lines: Vec<u32>,
+    /// Whether runs go on until this is known well enough (`--precision`, `--budget`): it is chosen, or all are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_target: bool,
+    /// What happened while each sample was measured; empty where it is not known when that was: of a file, or where the tool prints all at
+    /// its end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<SampleWindow>,
     /// What holds for this metric alone, in the tool's own words.
     pub configuration: BTreeMap<String, String>,
     /// What the tool itself says of the samples, where it says more than they do (quantiles of what it does not print).
     pub summary: BTreeMap<String, f64>,
     /// What the samples come to; `null` where there is none.
     pub estimate: Option<ToolEstimate>,
+}
+
+/// The time in which a sample was measured: from the end of the line before it that the program printed until its own line. What the program
+/// does before and after its measurement is in it. CPUs are seconds of CPU time in each second of it; `null` where it is too short to say, or
+/// was not observed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct SampleWindow {
+    /// Seconds from the start of its run.
+    pub begin_s: f64,
+    /// The same.
+    pub end_s: f64,
+    /// CPUs that the program used.
+    pub on_cpu: Option<f64>,
+    /// CPUs that its threads waited for, ready to run: held by others or by threads of its own. Of windows of 2 s and more.
+    pub waiting: Option<f64>,
+    /// CPUs of which a quota held back the program's control group.
+    pub throttled: Option<f64>,
+    /// CPUs that everybody else used, on the whole machine, without tare.
+    pub others: Option<f64>,
+    /// CPUs that the host of a virtual machine took, as large a part of all that it took as the program's part of all CPU time.
+    pub stolen: Option<f64>,
 }
 
 /// The value of a metric, and how well it is known.

@@ -3,7 +3,7 @@
 use crate::Report;
 use crate::block::{Block, Column, Field, Row, Rows, Table, Text};
 use crate::format::{spread, with_unit};
-use crate::sections::{Part, warnings::note};
+use crate::sections::{Part, warnings};
 use crate::words::things;
 use std::collections::BTreeSet;
 use tare_model::tool::{Skipped, ToolMetric, ToolMetrics};
@@ -26,10 +26,7 @@ pub fn report(read: &ToolMetrics) -> Report {
     if read.skipped_count > 0 {
         parts.push(Part { title: "Not understood", blocks: vec![skipped(read)] });
     }
-    if !read.warnings.is_empty() {
-        let notes = read.warnings.iter().map(note).collect();
-        parts.push(Part { title: "Warnings", blocks: vec![Block::Notes(notes)] });
-    }
+    parts.extend(warnings::part(&read.warnings));
     if !read.gets_wrong.is_empty() {
         parts.push(Part { title: "What this tool gets wrong", blocks: vec![wrong(read)] });
     }
@@ -58,15 +55,7 @@ pub(crate) fn table(read: &ToolMetrics) -> Block {
         Column::figures("samples", 2),
         Column::figures("launches", 3),
     ];
-    let mut rows = Vec::new();
-    let mut last: Option<&str> = None;
-    for metric in &read.metrics {
-        if last != Some(&metric.benchmark) && !metric.benchmark.is_empty() {
-            rows.push(Row::Heading(Text::strong(metric.benchmark.clone())));
-        }
-        last = Some(&metric.benchmark);
-        rows.push(Row::Cells(cells(metric)));
-    }
+    let rows = Row::below_headings(&read.metrics, |metric| metric.benchmark.as_str(), cells);
     Block::Table(Table { columns, rows })
 }
 
@@ -102,80 +91,19 @@ pub(crate) fn skipped(read: &ToolMetrics) -> Block {
 fn rows(read: &ToolMetrics) -> Rows {
     let row = |metric: &ToolMetric| -> Vec<Field> {
         let estimate = metric.estimate.as_ref();
-        let end = |at: usize| estimate.and_then(|estimate| estimate.ci95).map(|ends| ends[at]);
+        let [low, high] = Field::ends(estimate.and_then(|estimate| estimate.ci95));
         vec![
             metric.benchmark.as_str().into(),
             metric.name.as_str().into(),
             metric.unit.as_str().into(),
             estimate.map(|estimate| estimate.value).into(),
-            end(0).into(),
-            end(1).into(),
+            low,
+            high,
             (metric.samples.len() as f64).into(),
         ]
     };
     Rows {
         header: &["benchmark", "metric", "unit", "median", "ci95_low", "ci95_high", "samples"],
         rows: read.metrics.iter().map(row).collect(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Style;
-    use std::collections::BTreeMap;
-    use tare_model::outcome::Better;
-    use tare_model::tool::ToolEstimate;
-    use tare_model::warning::Warning;
-
-    fn example() -> ToolMetrics {
-        let metric = |benchmark: &str, name: &str, unit: &str, samples: &[f64], ci95| ToolMetric {
-            benchmark: benchmark.into(),
-            name: name.into(),
-            unit: unit.into(),
-            better: Some(Better::Lower),
-            samples: samples.to_vec(),
-            launches: (0..samples.len() as u32).collect(),
-            workers: Vec::new(),
-            at_s: Vec::new(),
-            configuration: BTreeMap::new(),
-            summary: BTreeMap::new(),
-            estimate: Some(ToolEstimate { value: samples[0], unit: unit.into(), ci95 }),
-        };
-        ToolMetrics {
-            schema: 2,
-            format: "go-bench".into(),
-            metrics: vec![
-                metric("p.BenchmarkSort-2", "ns/op", "s/op", &[1.25e-8, 1.3e-8], Some([1.2e-8, 1.3e-8])),
-                metric("p.BenchmarkSort-2", "B/op", "B/op", &[80.0], None),
-                metric("", "rate", "req/s", &[120_000.0], None),
-            ],
-            configuration: BTreeMap::from([("goos".to_owned(), "linux".to_owned())]),
-            skipped: vec![Skipped {
-                what: "BenchmarkX-2".into(),
-                line: 7,
-                why: "the line is cut off".into(),
-            }],
-            skipped_count: 3,
-            warnings: vec![Warning {
-                id: "one-launch".into(),
-                text: "of one process".into(),
-                hint: "start it again".into(),
-            }],
-            gets_wrong: vec!["its mean hides one slow iteration".into()],
-        }
-    }
-
-    #[test]
-    fn results_of_a_tool_in_every_form() {
-        let read = example();
-        let report = report(&read);
-        let plain = Style { color: false, width: 100, unicode: true };
-        insta::assert_snapshot!("tool_terminal", report.terminal(plain));
-        insta::assert_snapshot!("tool_markdown", report.markdown());
-        insta::assert_snapshot!("tool_csv", report.csv());
-        insta::assert_snapshot!("tool_json", json(&read).unwrap());
-        let html = report.html();
-        assert!(html.contains("BenchmarkSort-2") && html.contains("one slow iteration"));
     }
 }

@@ -21,7 +21,7 @@ impl Enough {
         self.known.is_some_and(|known| known.ended.is_some())
     }
 
-    /// How well net or gross is known by now, as a part of a line of progress; empty where nobody asked, or it is not yet.
+    /// How well the figure is known by now, as a part of a line of progress; empty where nobody asked, or it is not yet.
     pub(crate) fn known(&self) -> String {
         let known = self.known.and_then(|known| Some((figure(known.target), known.reached?)));
         known.map_or_else(String::new, |(figure, reached)| format!(", {figure} to ±{:.1} %", 100.0 * reached))
@@ -55,5 +55,6 @@ fn figure(target: Target) -> &'static str {
     match target {
         Target::Gross => "gross",
         Target::Net => "net",
+        Target::Results => "results",
     }
 }

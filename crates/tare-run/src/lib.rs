@@ -7,6 +7,7 @@
 //! is put back when a session ends, fails or is interrupted; what a killed one left behind is dealt with by the
 //! next start ([`recover`]).
 
+mod arrivals;
 mod ask;
 mod blocks;
 pub mod calibrate;

@@ -1,5 +1,6 @@
 //! A process that tare started: journalled, watched, its output kept to a bound, stopped with its whole group.
 
+use crate::arrivals::Arrivals;
 use crate::error::LabError;
 use crate::own_program;
 use std::collections::VecDeque;
@@ -19,6 +20,9 @@ const OUTPUT_BYTES_MAX: usize = 1 << 20;
 const RESULTS_BYTES_MAX: usize = 64 << 20;
 /// How much of its standard error is kept apart: the first complaint says most.
 const ERRORS_BYTES_MAX: usize = 16 << 10;
+/// How much of the last line is shown while a program runs, and where it is looked for.
+const LAST_LINE_CHARS_MAX: usize = 60;
+const LAST_LINE_BYTES_MAX: usize = 400;
 /// How long a process group may take to end when asked politely.
 const GRACE: Duration = Duration::from_secs(3);
 /// How long reading the last output may take after the end: descendants may hold the pipe open for ever.
@@ -72,12 +76,40 @@ pub(crate) struct Tail {
     count: u64,
     /// More than is kept of other output; 0: as much.
     bytes_max: usize,
+    /// When it came, of a benchmark's results.
+    arrivals: Option<Arrivals>,
 }
 
 impl Tail {
     /// One that keeps a benchmark's results.
     pub(crate) fn of_results() -> Tail {
-        Tail { bytes_max: RESULTS_BYTES_MAX, ..Tail::default() }
+        Tail { bytes_max: RESULTS_BYTES_MAX, arrivals: Some(Arrivals::default()), ..Tail::default() }
+    }
+
+    /// Keeps what was printed next.
+    fn add(&mut self, printed: &[u8]) {
+        self.count += printed.len() as u64;
+        self.bytes.extend(printed);
+        let excess = self.bytes.len().saturating_sub(self.bytes_max.max(OUTPUT_BYTES_MAX));
+        self.bytes.drain(..excess);
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.note(printed, tare_sys::time::monotonic_ns());
+        }
+    }
+
+    /// When its lines came; `None` where that is not kept, or the first of them are not there any more.
+    pub(crate) fn arrivals(&self) -> Option<&Arrivals> {
+        self.arrivals.as_ref().filter(|_| self.count == self.bytes.len() as u64)
+    }
+
+    /// The last line that is not empty, or its beginning: what a program that prints as it goes is at.
+    fn last_line(&self) -> Option<String> {
+        let first = self.bytes.len().saturating_sub(LAST_LINE_BYTES_MAX);
+        let last: Vec<u8> = self.bytes.range(first..).copied().collect();
+        let last = String::from_utf8_lossy(&last);
+        let line = last.split(['\n', '\r']).map(str::trim).rfind(|line| !line.is_empty())?;
+        let plain = line.chars().map(|char| if char.is_control() { ' ' } else { char });
+        Some(plain.take(LAST_LINE_CHARS_MAX).collect())
     }
 
     /// How much was printed, and the last of it.
@@ -219,6 +251,11 @@ pub(crate) fn printed(tail: &Mutex<Tail>) -> (u64, String) {
     tail.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).printed()
 }
 
+/// What a program that prints as it goes is at.
+pub(crate) fn last_line(tail: &Mutex<Tail>) -> Option<String> {
+    tail.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).last_line()
+}
+
 fn is_open(tail: &Mutex<Tail>) -> bool {
     tail.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_open()
 }
@@ -279,12 +316,7 @@ pub(crate) fn keep_reading(mut pipe: Box<dyn Read + Send>, mut shown: Option<Fil
             if shown.as_mut().is_some_and(|shown| shown.write_all(&buffer[..count]).is_err()) {
                 shown = None;
             }
-            lock(&shared, &mut |tail| {
-                tail.count += count as u64;
-                tail.bytes.extend(&buffer[..count]);
-                let excess = tail.bytes.len().saturating_sub(tail.bytes_max.max(OUTPUT_BYTES_MAX));
-                tail.bytes.drain(..excess);
-            });
+            lock(&shared, &mut |tail| tail.add(&buffer[..count]));
         }
         lock(&shared, &mut |tail| tail.readers -= 1);
     };
@@ -340,6 +372,18 @@ mod tests {
     fn knows_the_living() {
         assert!(alive(std::process::id()));
         assert!(!alive(u32::MAX));
+    }
+
+    #[test]
+    fn the_last_line_is_what_a_program_is_at() {
+        let mut tail = Tail::of_results();
+        assert_eq!(tail.last_line(), None);
+        tail.add(b"goos: linux\nBenchmarkA-2 \t 100\nBenchmarkB-2   \t");
+        assert_eq!(tail.last_line().as_deref(), Some("BenchmarkB-2"));
+        tail.add(b"\n\x1b[1mlong \x07");
+        tail.add(&[b'x'; 100]);
+        let line = tail.last_line().unwrap();
+        assert!(line.starts_with(" [1mlong  x") && line.chars().count() == LAST_LINE_CHARS_MAX, "{line:?}");
     }
 
     #[test]

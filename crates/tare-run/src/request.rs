@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::time::Duration;
+use tare_formats::Choice;
 use tare_load::LoadSpec;
 use tare_model::placement::Policy;
 use tare_model::plan::Stopping;
@@ -202,6 +203,8 @@ pub struct CommandRequest {
     pub groups: Vec<PathBuf>,
     /// Clock that net is stated at.
     pub ref_clock_hz: Option<f64>,
+    /// Which results of a benchmark runs are to make known.
+    pub chosen: Choice,
 }
 
 /// How often a program is run.

@@ -28,7 +28,7 @@ impl Empty {
     }
 
     /// Runs it once, so that what starts a program is as ready as it is in the second of two runs.
-    pub fn run(&self, confinement: Confinement, runner: &Runner, running: &Running<'_>) {
+    pub fn run(&self, confinement: Confinement, runner: &Runner, running: &mut Running<'_>) {
         runner.run(&timed(&self.words, confinement), running, |_| (), |_| ()).ok();
     }
 }
@@ -43,6 +43,7 @@ fn timed(words: &[String], confinement: Confinement) -> Timed<'_> {
         input: &Input::Nothing,
         pty: false,
         time_limit: None,
+        phase: None,
     }
 }
 
@@ -52,7 +53,7 @@ pub(crate) fn measured(
     request: &CommandRequest,
     empty: Option<&Empty>,
     runner: &Runner,
-    running: &Running<'_>,
+    running: &mut Running<'_>,
 ) -> Result<Option<StartUp>, LabError> {
     let (words, what) = match &request.shell {
         Some(shell) => {

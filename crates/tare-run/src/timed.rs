@@ -1,9 +1,10 @@
 //! Programs that are timed: started and waited for by a thread that does nothing else, so that from the start to the end
 //! nothing of tare's own runs in between.
 
+use crate::arrivals;
 use crate::error::{LabError, THREADS_HINT};
 use crate::own_program;
-use crate::process::{Output, Started, Tail, printed};
+use crate::process::{Output, Started, Tail, last_line, printed};
 use crate::running::Running;
 use crate::subjects::program::find_program;
 use std::fs::File;
@@ -29,6 +30,8 @@ const LEFT_ALONE: Duration = Duration::from_millis(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A program that runs for so long is put in the journal by its number, too.
 const JOURNAL_AFTER: Duration = Duration::from_secs(1);
+/// Of a program that runs for so long it is shown what it is at.
+const SHOWN_AFTER: Duration = Duration::from_secs(1);
 const NO_MEMORY_FILE: &str = "no file in memory for the program's input";
 
 /// What the program reads.
@@ -99,6 +102,8 @@ pub(crate) struct Timed<'a> {
     pub pty: bool,
     /// It is ended after so long.
     pub time_limit: Option<Duration>,
+    /// What is said of it while it runs; with what it printed last, where that is kept for its results.
+    pub phase: Option<&'a str>,
 }
 
 /// How a run went.
@@ -113,6 +118,8 @@ pub(crate) struct Run {
     apart: Option<Arc<Mutex<Tail>>>,
     /// Whether that is all: a terminal has one stream of both.
     in_terminal: bool,
+    /// When it began, CLOCK_MONOTONIC.
+    begun_ns: u64,
 }
 
 impl Run {
@@ -132,13 +139,25 @@ impl Run {
         let (count, printed) = self.apart.as_deref().map(printed)?;
         let errors = self.started.output();
         let of_both = || tare_formats::read_printed(&format!("{printed}\n{errors}"));
+        let mut is_of_output = true;
+        let mut of_errors = || {
+            is_of_output = false;
+            tare_formats::read_printed(&errors)
+        };
         let results = match tare_formats::read_printed(&printed) {
             found if errors.is_empty() => found,
             Some(found) if tare_formats::is_of_both_streams(&found.format) => of_both().or(Some(found)),
-            None => tare_formats::read_printed(&errors).or_else(of_both),
+            None => of_errors().or_else(of_both),
             found => found,
         };
-        Some((count, results.map(|results| with_cut(results, count, printed.len()))))
+        let results = results.map(|mut results| {
+            let tail = self.apart.as_deref().filter(|_| is_of_output);
+            let tail = tail.map(|tail| tail.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+            let arrivals = tail.as_ref().and_then(|tail| tail.arrivals());
+            arrivals::set_windows(&mut results, arrivals, self.begun_ns);
+            with_cut(results, count, printed.len())
+        });
+        Some((count, results))
     }
 }
 
@@ -212,7 +231,7 @@ impl Runner {
     pub fn run(
         &self,
         timed: &Timed<'_>,
-        running: &Running<'_>,
+        running: &mut Running<'_>,
         mut look: impl FnMut(u32),
         read: impl FnOnce(u32),
     ) -> Result<Run, LabError> {
@@ -228,9 +247,17 @@ impl Runner {
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Err(gone(())),
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     wait = watch.turn(self.pid.load(Ordering::Acquire), timed, running, &mut look);
+                    let printed = apart.as_deref().filter(|_| watch.begun.elapsed() > SHOWN_AFTER);
+                    if let Some((phase, line)) = timed.phase.zip(printed.and_then(last_line)) {
+                        running.live(&format!("{phase}: {line}"), None);
+                    }
                 }
             }
         };
+        // What it was at is not what it is called.
+        if let Some(phase) = timed.phase.filter(|_| watch.begun.elapsed() > SHOWN_AFTER) {
+            running.live(phase, None);
+        }
         let Answer { begun, end_ns, end } = answer.map_err(|error| {
             LabError::usage(
                 format!("cannot start the program '{}': {error}", timed.words[0]),
@@ -252,7 +279,15 @@ impl Runner {
             last_output: String::new(),
         })?;
         let wall_ns = end_ns.saturating_sub(begun.made_ns);
-        Ok(Run { wall_ns, ended, over_limit: watch.over_limit, started, apart, in_terminal: timed.pty })
+        Ok(Run {
+            wall_ns,
+            ended,
+            over_limit: watch.over_limit,
+            started,
+            apart,
+            in_terminal: timed.pty,
+            begun_ns: begun.made_ns,
+        })
     }
 }
 

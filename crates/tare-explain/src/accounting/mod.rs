@@ -20,6 +20,6 @@ pub(crate) use raw::bounds::{CHECKED_S_MIN, NO_VERDICT, OPEN};
 pub(crate) use raw::downstream::Program;
 pub(crate) use raw::helpers;
 pub(crate) use raw::ratio::ratio;
-pub(crate) use raw::readings::Readings;
+pub(crate) use raw::readings::{Readings, value_at};
 pub(crate) use raw::runtimes::LimitedBy;
 pub(crate) use reconcile::events::{COUNTED_SHARE_MIN, Core, Events};

@@ -12,6 +12,7 @@ pub(crate) mod levels;
 pub(crate) mod net;
 pub(crate) mod reference;
 pub mod reference_level;
+mod results;
 pub(crate) mod runs;
 pub(crate) mod schedule;
 pub(crate) mod serial;

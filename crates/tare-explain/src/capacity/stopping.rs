@@ -10,6 +10,7 @@ use crate::accounting::Closed;
 use crate::capacity::net::{between_sessions_ln, unlike_programs_ln};
 use crate::capacity::reference::cost_s;
 use crate::capacity::reference_level;
+use crate::capacity::results::{ByRun, is_constant, widest};
 use crate::capacity::runs;
 use tare_model::Record;
 use tare_model::comparison::Ended;
@@ -36,6 +37,8 @@ pub struct Interim {
     target: Target,
     /// The accounting of the trials so far, where that is needed.
     windows: Vec<Closed>,
+    /// The results that runs of a benchmark printed, where that is one.
+    results: ByRun,
 }
 
 /// Whose figures count.
@@ -55,7 +58,7 @@ impl Interim {
         let (of, most, parts) = match &plan.workload {
             Workload::Http(http) => {
                 let counted = match target(plan) {
-                    Target::Gross => Purpose::Asked,
+                    Target::Gross | Target::Results => Purpose::Asked,
                     Target::Net => Purpose::Saturating,
                 };
                 let mut levels = (0..).zip(&http.levels);
@@ -78,6 +81,7 @@ impl Interim {
             sequence: None,
             target,
             windows: Vec::new(),
+            results: ByRun::default(),
         })
     }
 
@@ -106,14 +110,18 @@ impl Interim {
                 .and_then(|planned| Sequence::of_series(planned, LEVEL));
         }
         let sequence = self.sequence.as_ref();
-        let (values, systematic_ln, unlike_ln) = match self.target {
-            Target::Gross => (shares_of_mean(&counted), 0.0, 0.0),
-            Target::Net => {
+        self.results.follow(&counted);
+        let results = self.results.shares();
+        let target = if results.is_some() { Target::Results } else { self.target };
+        let (series, systematic_ln, unlike_ln) = match (results, self.target) {
+            (Some(results), _) => (results, 0.0, 0.0),
+            (None, Target::Net) => {
                 let shares = Shares::of(record, windows);
-                (Some(shares.ln), shares.systematic_ln, shares.unlike_ln)
+                (vec![shares.ln], shares.systematic_ln, shares.unlike_ln)
             }
+            (None, _) => (shares_of_mean(&counted).into_iter().collect(), 0.0, 0.0),
         };
-        let analysis = values.zip(sequence).and_then(|(values, plan)| plan.analyse(&[&values]));
+        let analysis = sequence.and_then(|plan| widest(plan, &series));
         let elapsed_s = before_s + span_s(&trials);
         let over = blocks > 0 && elapsed_s + period_s > self.budget_s
             || sequence.is_some_and(|sequence| blocks >= sequence.planned());
@@ -121,11 +129,15 @@ impl Interim {
             sequence.zip(analysis.as_ref()).map(|(plan, analysis)| plan.foresee(analysis, blocks));
         let Foresight { detectable, one_percent_launches } =
             foresight.unwrap_or(Foresight { detectable: None, one_percent_launches: None });
-        let half = analysis.map(|analysis| 0.5 * (analysis.interval.hi - analysis.interval.lo));
+        let of_analysis = analysis.map(|analysis| 0.5 * (analysis.interval.hi - analysis.interval.lo));
+        let is_exact = target == Target::Results
+            && sequence.is_some()
+            && series.iter().all(|values| is_constant(values));
+        let half = if is_exact { Some(0.0) } else { of_analysis };
         let half_ln = half.map(|half: f64| half.hypot(systematic_ln));
         let share = |share: f64| Some(share).filter(|share| share.is_finite());
         Stopped {
-            target: self.target,
+            target,
             precision: self.asked.precision,
             budget_s: self.budget_s,
             elapsed_s,

@@ -20,3 +20,4 @@ pub(crate) mod stages;
 pub mod tool;
 pub(crate) mod verdict;
 pub(crate) mod warnings;
+mod windows;

@@ -3,6 +3,7 @@
 //! Samples of one process are not independent: its memory lies where it lies, its code is compiled once. So where a tool started several
 //! processes, the median of each is one value, and the interval is that between them.
 
+use super::windows;
 use std::collections::BTreeMap;
 use tare_model::format::SCHEMA;
 use tare_model::outcome::{Better, Metric, Outcome};
@@ -43,24 +44,35 @@ pub fn estimated(mut read: ToolMetrics) -> ToolMetrics {
 /// The results that a program printed in its runs, together: each run is a launch, or several where the tool started more.
 pub(crate) fn of_runs(trials: &[Trial], commands: &[String]) -> Option<ToolMetrics> {
     let printed = trials.iter().filter_map(|trial| match &trial.sample {
-        Measure::Command(run) => Some((run.command, run.results.as_deref()?)),
+        Measure::Command(run) => Some((run.command, run.results.as_deref()?, &trial.observation)),
         Measure::Http(_) => None,
     });
-    let mut launches = 0;
-    let mut together: Option<ToolMetrics> = None;
-    for (command, run) in printed {
-        let run = match commands {
-            [_, _, ..] => &of_command(run, commands.get(command as usize)),
-            _ => run,
+    let mut together = joined(printed.map(|(command, run, observation)| {
+        let mut run = match commands {
+            [_, _, ..] => of_command(run, commands.get(command as usize)),
+            _ => run.clone(),
         };
+        windows::fill(&mut run, observation);
+        run
+    }))?;
+    together.warnings.extend(windows::disturbed(&together.metrics));
+    Some(estimated(together))
+}
+
+/// The results of several runs or files together, each of launches of its own; `None` of none. Their estimates are those of one of them
+/// until [`estimated`] has seen all.
+pub fn joined(all: impl IntoIterator<Item = ToolMetrics>) -> Option<ToolMetrics> {
+    let mut launches = 0u32;
+    let mut together: Option<ToolMetrics> = None;
+    for run in all {
+        let most = run.metrics.iter().flat_map(|metric| &metric.launches).max().copied();
         match &mut together {
-            None => together = Some(run.clone()),
+            None => together = Some(run),
             Some(together) => add(together, run, launches),
         }
-        let most = run.metrics.iter().flat_map(|metric| &metric.launches).max();
         launches = most.map_or(launches, |most| launches.saturating_add(most.saturating_add(1)));
     }
-    together.map(estimated)
+    together
 }
 
 /// The results of one of several commands, each under its command's name.
@@ -74,14 +86,13 @@ fn of_command(run: &ToolMetrics, command: Option<&String>) -> ToolMetrics {
 }
 
 /// Adds what another run printed, whose launches come after so many.
-fn add(together: &mut ToolMetrics, run: &ToolMetrics, launches: u32) {
+fn add(together: &mut ToolMetrics, run: ToolMetrics, launches: u32) {
     let key = |metric: &ToolMetric| (metric.benchmark.clone(), metric.name.clone(), metric.unit.clone());
     let mut places: BTreeMap<_, usize> = together.metrics.iter().map(key).zip(0..).collect();
-    for metric in &run.metrics {
-        let mut later = metric.clone();
+    for mut later in run.metrics {
         later.launches.iter_mut().for_each(|launch| *launch = launch.saturating_add(launches));
-        let Some(known) = places.get(&key(metric)).and_then(|at| together.metrics.get_mut(*at)) else {
-            places.insert(key(metric), together.metrics.len());
+        let Some(known) = places.get(&key(&later)).and_then(|at| together.metrics.get_mut(*at)) else {
+            places.insert(key(&later), together.metrics.len());
             together.metrics.push(later);
             continue;
         };
@@ -89,6 +100,7 @@ fn add(together: &mut ToolMetrics, run: &ToolMetrics, launches: u32) {
         known.launches.append(&mut later.launches);
         known.workers.append(&mut later.workers);
         known.at_s.append(&mut later.at_s);
+        known.windows.append(&mut later.windows);
         // A list that is not of all samples is of none.
         if known.workers.len() != known.samples.len() {
             known.workers.clear();
@@ -96,15 +108,18 @@ fn add(together: &mut ToolMetrics, run: &ToolMetrics, launches: u32) {
         if known.at_s.len() != known.samples.len() {
             known.at_s.clear();
         }
+        if known.windows.len() != known.samples.len() {
+            known.windows.clear();
+        }
         // A tool's own summary is of one run.
         known.summary.clear();
     }
     let room = SKIPPED_MAX.saturating_sub(together.skipped.len());
-    together.skipped.extend(run.skipped.iter().take(room).cloned());
+    together.skipped.extend(run.skipped.into_iter().take(room));
     together.skipped_count = together.skipped_count.saturating_add(run.skipped_count);
-    for warning in &run.warnings {
+    for warning in run.warnings {
         if together.warnings.iter().all(|known| known.id != warning.id) {
-            together.warnings.push(warning.clone());
+            together.warnings.push(warning);
         }
     }
 }
@@ -152,6 +167,9 @@ fn of_trials(benchmark: &str, metric: &Metric, are_launches: bool) -> ToolMetric
         samples: metric.samples.clone(),
         workers: Vec::new(),
         at_s: Vec::new(),
+        lines: Vec::new(),
+        is_target: false,
+        windows: Vec::new(),
         configuration: BTreeMap::new(),
         summary: BTreeMap::new(),
         estimate: metric.estimate.map(|value| ToolEstimate {
@@ -220,6 +238,9 @@ mod tests {
             launches: launches.to_vec(),
             workers: Vec::new(),
             at_s: Vec::new(),
+            lines: Vec::new(),
+            is_target: false,
+            windows: Vec::new(),
             configuration: BTreeMap::new(),
             summary: BTreeMap::new(),
             estimate: None,

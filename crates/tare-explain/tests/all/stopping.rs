@@ -5,8 +5,10 @@ use tare_explain::explain;
 use tare_explain::stopping::Interim;
 use tare_model::Record;
 use tare_model::comparison::Ended;
-use tare_model::outcome::Stopped;
-use tare_model::plan::{Level, Plan, Purpose, Stopping};
+use tare_model::observation::Role;
+use tare_model::outcome::{Stopped, Target};
+use tare_model::plan::{Level, Plan, Purpose, Stopping, Workload};
+use tare_model::trial::Measure;
 use tare_stats::SplitMix64;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -114,4 +116,60 @@ fn plans_with_a_number_of_trials_are_as_they_were() {
     assert_eq!(serde_json::from_value::<Plan>(json).unwrap(), record.plan);
     let outcome = explain(&record);
     assert!(outcome.figures.stopping.is_none() && outcome.figures.gross.ci95().is_some());
+}
+
+/// Runs of a benchmark, each of two seconds, that printed this of each metric.
+fn benchmarked(runs: &[[f64; 2]], stopping: Option<Stopping>) -> Record {
+    let scene =
+        Scene { threads: vec![Thread::new(Role::Sut, "bench", 4712, 0, 0.9, 0.0)], ..Scene::default() };
+    // How long they took differs by far.
+    let walls = runs.iter().zip([2.0, 3.0].into_iter().cycle());
+    let mut record = commands(&walls.map(|(_, wall_s)| (wall_s, 0, scene.clone())).collect::<Vec<_>>());
+    record.plan.stopping = stopping;
+    if let Workload::Command(workload) = &mut record.plan.workload {
+        workload.runs = 1000;
+    }
+    for ((at, trial), values) in (0..).zip(&mut record.trials).zip(runs) {
+        trial.observation.begin_ns = at * 3 * SECOND_NS;
+        trial.observation.end_ns = trial.observation.begin_ns + 2 * SECOND_NS;
+        let metric = |(name, unit, value): (&str, &str, f64)| {
+            serde_json::json!({
+                "benchmark": "A", "name": name, "unit": unit, "better": "lower", "samples": [value], "launches": [0], "workers": [],
+                "at_s": [], "is_target": true, "configuration": {}, "summary": {}, "estimate": null,
+            })
+        };
+        let metrics = [("time", "s", values[0]), ("size", "B", values[1])].map(metric);
+        let results = serde_json::json!({
+            "schema": 2, "format": "go-bench", "metrics": metrics, "configuration": {}, "skipped": [], "skipped_count": 0,
+            "warnings": [], "gets_wrong": [],
+        });
+        if let Measure::Command(run) = &mut trial.sample {
+            run.results = Some(serde_json::from_value(results).unwrap());
+        }
+    }
+    record
+}
+
+#[test]
+fn results_of_a_benchmark_are_what_precision_is_for() {
+    let steady: Vec<[f64; 2]> = rates(12, 0.0005).into_iter().map(|rate| [rate, 16.0]).collect();
+    let first = evaluations(&benchmarked(&steady, until(Some(0.01), 60.0)), 1)[7];
+    assert_eq!(
+        (first.target, first.ended, first.trials),
+        (Target::Results, Some(Ended::Precise), 8),
+        "{first:#?}"
+    );
+    // The one that is known least counts.
+    let mut random = rates(12, 0.4).into_iter();
+    let uneven: Vec<[f64; 2]> = steady.iter().map(|run| [run[0], random.next().unwrap()]).collect();
+    let last = evaluations(&benchmarked(&uneven, until(Some(0.01), 60.0)), 1)[11];
+    assert!(last.ended.is_none() && last.reached.unwrap() > 0.05, "{last:#?}");
+}
+
+#[test]
+fn results_that_never_differ_are_known() {
+    let same = [[2.0, 16.0]; 12];
+    let after = evaluations(&benchmarked(&same, until(Some(0.01), 60.0)), 1);
+    assert!(after[..7].iter().all(|one| one.ended.is_none()), "{after:#?}");
+    assert_eq!((after[7].ended, after[7].reached), (Some(Ended::Precise), Some(0.0)));
 }

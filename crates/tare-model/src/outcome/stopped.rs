@@ -13,6 +13,8 @@ pub enum Target {
     Gross,
     /// What the program could do: the share of the reference server is what repeats.
     Net,
+    /// The results of a benchmark that the program prints: of those that are chosen the one that is known least.
+    Results,
 }
 
 /// What was asked of the trials, what they came to, and what more of them would tell. All of trials within one launch: that launches

@@ -38,7 +38,11 @@ fn pairs(stopped: &Stopped, trial: &str, sessions: &str) -> Vec<(String, String)
             percent(share)
         )
     });
-    let figure = if stopped.target == Target::Net { "net" } else { "gross" };
+    let figure = match stopped.target {
+        Target::Gross => "gross",
+        Target::Net => "net",
+        Target::Results => "results",
+    };
     let reported = [
         (figure, Some(known(stopped, trial))),
         ("not below", floor),
@@ -98,6 +102,8 @@ mod tests {
         assert!(said(&whole).contains("after 30 trials in 21.4 s, no more were to be taken in 60 s\n"));
         let of_net = Stopped { target: Target::Net, ..stopped };
         assert!(said(&of_net).starts_with("net: known to ±0.94 % (95 %, whenever it ended)"));
+        let of_results = Stopped { target: Target::Results, ..stopped };
+        assert!(said(&of_results).starts_with("results: known to ±0.94 % (95 %, whenever it ended)"));
         let unlike = Stopped { one_percent_s: None, between_sessions: Some(0.053), ..of_net };
         assert!(
             said(&unlike).contains(

@@ -241,6 +241,7 @@ impl Bench<'_> {
             input: &Input::Nothing,
             pty: false,
             time_limit: None,
+            phase: None,
         };
         let mut run = self.runner.run(&timed, running, |_| (), |_| ())?;
         let failed = |what: String, last_output| LabError::Sut {

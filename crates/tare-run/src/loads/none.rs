@@ -62,8 +62,8 @@ impl Load for Alone<'_> {
     fn warm_up(&mut self, _sut: &mut Sut, running: &mut Running<'_>) -> Result<Option<WarmUp>, LabError> {
         auxiliary("--setup", &self.request.around.setup, running)?;
         for run in 0..self.request.runs.warmup {
-            running.live(&format!("warm-up {} of {}", run + 1, self.name), None);
-            self.run_once(running, Watched::Yes)?;
+            let phase = format!("warm-up {} of {}", run + 1, self.name);
+            self.run_once(&phase, running, Watched::Yes)?;
         }
         Ok(None)
     }
@@ -75,8 +75,8 @@ impl Load for Alone<'_> {
         running: &mut Running<'_>,
     ) -> Result<Vec<Driven>, LabError> {
         let run = stint.first().map_or(0, |(_, run)| *run);
-        running.live(&format!("run {} of {}{}", run + 1, self.name, running.known()), None);
-        let (driven, counts) = self.run_once(running, Watched::Yes)?;
+        let phase = format!("run {} of {}{}", run + 1, self.name, running.known());
+        let (driven, counts) = self.run_once(&phase, running, Watched::Yes)?;
         if run == 0
             && self.has_results()
             && self.request.runs.count.is_none()
@@ -92,8 +92,8 @@ impl Load for Alone<'_> {
         if counts || self.request.runs.count == Some(1) {
             return Ok(vec![driven]);
         }
-        running.live(&format!("run {} of {} once more: what it prints was read", run + 1, self.name), None);
-        self.run_once(running, Watched::Yes).map(|(driven, _)| vec![driven])
+        let phase = format!("run {} of {} once more: what it prints was read", run + 1, self.name);
+        self.run_once(&phase, running, Watched::Yes).map(|(driven, _)| vec![driven])
     }
 
     fn end(&mut self, running: &mut Running<'_>) -> Result<(), LabError> {
@@ -119,7 +119,13 @@ impl Alone<'_> {
     /// whose output goes nowhere (grep then ends at its first match).
     fn results(&self, run: &Run) -> (Option<Box<ToolMetrics>>, bool) {
         let Some((count, results)) = run.results() else { return (None, true) };
-        let results = results.map(Box::new);
+        let results = results.map(|mut results| {
+            if self.request.runs.stopping.is_some() {
+                // Where nothing has such a name, the time of a run is what is made known; that is said with the results.
+                self.request.chosen.mark(&mut results).ok();
+            }
+            Box::new(results)
+        });
         match (&results, self.prints.get()) {
             (Some(_), _) => self.prints.set(Prints::Results),
             (None, Prints::Unknown) => self.prints.set(Prints::Other),
@@ -134,12 +140,18 @@ impl Alone<'_> {
 
     /// A run that is only timed.
     pub fn drive_unobserved(&self, run: u32, running: &mut Running<'_>) -> Result<Driven, LabError> {
-        running.live(&format!("run {} of {}{}", run + 1, self.name, running.known()), None);
-        self.run_once(running, Watched::No).map(|(driven, _)| driven)
+        let phase = format!("run {} of {}{}", run + 1, self.name, running.known());
+        self.run_once(&phase, running, Watched::No).map(|(driven, _)| driven)
     }
 
     /// One run: timed from before its start to its end, its last counters read before it is reaped; and whether it counts.
-    fn run_once(&self, running: &mut Running<'_>, watched: Watched) -> Result<(Driven, bool), LabError> {
+    fn run_once(
+        &self,
+        phase: &str,
+        running: &mut Running<'_>,
+        watched: Watched,
+    ) -> Result<(Driven, bool), LabError> {
+        running.live(phase, None);
         auxiliary("--prepare", &self.request.around.prepare, running)?;
         let confinement = Confinement {
             cpus: self.request.place.sut_cpus.clone().unwrap_or_default(),
@@ -154,6 +166,7 @@ impl Alone<'_> {
             input: self.input,
             pty: self.request.pty,
             time_limit: self.request.runs.time_limit,
+            phase: Some(phase),
         };
         // What the observers prepare has left other things in the caches than the start of a program needs.
         let ready = || {

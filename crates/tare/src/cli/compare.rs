@@ -26,7 +26,8 @@ pub struct CompareArgs {
     /// What to ask for: a path or URL for all, or one for each.
     ///
     /// A path, or http://127.0.0.1:{port}/path; one for all, or one for each program [default: / (embedded: /plaintext)]. Or records of
-    /// `tare run`, each held against the first. Or two files of results of another tool ('tare help formats').
+    /// `tare run`, each held against the first. Or two files of results of another tool ('tare help formats'), or several a side with commas
+    /// between them (old-1.txt,old-2.txt): each is of launches of its own.
     #[arg(value_name = "URL|FILE")]
     pub urls: Vec<String>,
     /// Start this server, with a port in place of {port}.
@@ -86,8 +87,16 @@ impl CompareArgs {
 
     /// Whether files of results of another tool are compared.
     pub fn are_results(&self) -> bool {
-        let is_file = |url: &String| !url.contains("://") && Path::new(url).is_file();
+        let is_file = |url: &String| !url.contains("://") && files_of(url).iter().all(|path| path.is_file());
         self.suts.is_empty() && self.urls.len() > 1 && !self.are_records() && self.urls.iter().all(is_file)
+    }
+}
+
+/// The files of one side of a comparison: one, or several with commas between them.
+pub fn files_of(side: &str) -> Vec<&Path> {
+    match Path::new(side).exists() {
+        true => vec![Path::new(side)],
+        false => side.split(',').map(Path::new).collect(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Two files of results of another tool: the second is held against the first.
 
 use super::{results, worse};
-use crate::cli::compare::CompareArgs;
+use crate::cli::compare::{CompareArgs, files_of};
 use crate::cli::output::OutputArgs;
 use crate::failure::{Ended, Failure};
 use anyhow::anyhow;
@@ -21,30 +21,36 @@ pub fn compare_results(args: &CompareArgs, style: Style) -> Ended {
     }
     let [before, after] = args.urls.as_slice() else {
         return Err(Failure::usage(anyhow!(
-            "results are compared two at a time (hint: give the old file and the new one)"
+            "results are compared two at a time (hint: give the old file and the new one; several a side with commas between them)"
         )));
     };
-    let compared =
-        held_against(Path::new(before), Path::new(after), &args.chosen.choice(), args.design.margin)?;
+    let [before, after] = [files_of(before), files_of(after)];
+    let compared = held_against(&before, &after, &args.chosen.choice(), args.design.margin)?;
     emit(&compared, &args.exports, style)?;
     Ok(args.design.fail_if_worse.map_or(ExitCode::SUCCESS, |bound| worse::of_results(&compared, bound)))
 }
 
-/// The second file of results held against the first.
+/// The results in the second files held against those in the first.
 pub fn held_against(
-    before: &Path,
-    after: &Path,
+    before: &[&Path],
+    after: &[&Path],
     choice: &Choice,
     margin: f64,
 ) -> Result<ToolComparison, Failure> {
-    if super::same_file(before, after) {
+    let all: Vec<&Path> = before.iter().chain(after).copied().collect();
+    let is_there_before = |at: usize| all[..at].iter().any(|path| super::same_file(path, all[at]));
+    if let Some(twice) = (1..all.len()).find(|at| is_there_before(*at)) {
         return Err(Failure::usage(anyhow!(
-            "both are {}: nothing can differ (hint: name another file)",
-            after.display()
+            "{} is named twice: nothing can differ (hint: name another file)",
+            all[twice].display()
         )));
     }
-    let [old, new] = [results::read(before, choice)?, results::read(after, choice)?];
-    let [before, after] = [before, after].map(|path| path.display().to_string());
+    let [old, new] = [results::read_side(before, choice)?, results::read_side(after, choice)?];
+    let named = |paths: &[&Path]| {
+        let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        names.join(",")
+    };
+    let [before, after] = [before, after].map(named);
     Ok(tools::compared((&before, &old), (&after, &new), margin))
 }
 

@@ -74,7 +74,7 @@ fn gate_of_results(args: &GateArgs, new: &Path, style: Style) -> Ended {
             "--fail-if names figures that files of results do not have (hint: --fail-if-worse 5% judges every metric)"
         )));
     }
-    let compared = held_against(base, new, &Choice::default(), args.margin)?;
+    let compared = held_against(&[base], &[new], &Choice::default(), args.margin)?;
     emit(&compared, &args.exports, style)?;
     Ok(worse::of_results(&compared, args.fail_if_worse.unwrap_or(WORSE)))
 }

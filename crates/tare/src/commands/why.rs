@@ -54,7 +54,7 @@ fn of_results(a: &Path, b: Option<&Path>) -> Result<(Report, String), Failure> {
             (tool::report(&read), tool::json(&read).map_err(Failure::underway)?)
         }
         Some(b) => {
-            let compared = compare_results::held_against(a, b, &all, MARGIN)?;
+            let compared = compare_results::held_against(&[a], &[b], &all, MARGIN)?;
             (tool_comparison::report(&compared), tool_comparison::json(&compared).map_err(Failure::underway)?)
         }
     };

@@ -1,7 +1,8 @@
 //! `tare plan` on real processes: what is refused, what is measured, what is kept.
 
+use crate::pages::{self, Page};
 use crate::support::{alone, left_running};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 fn tare(dir: &Path, args: &[&str]) -> Output {
@@ -187,14 +188,73 @@ fn a_port_that_stays_taken_ends_the_plan_with_its_number() {
     assert!(result["cells"].as_array().unwrap().iter().all(|cell| cell["blocks"] == 1), "{result:#}");
 }
 
+/// The plans that come with tare.
+fn plans_of_tare() -> Vec<PathBuf> {
+    let plans = pages::root().join("plans");
+    let mut plans: Vec<PathBuf> =
+        std::fs::read_dir(plans).unwrap().map(|plan| plan.unwrap().path()).collect();
+    plans.sort_unstable();
+    assert!(plans.len() >= 2, "{plans:?}");
+    plans
+}
+
 #[test]
 fn the_plans_that_come_with_tare_are_plans() {
     let _alone = alone();
-    let plans = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
     let dir = tempfile::tempdir().unwrap();
-    for plan in std::fs::read_dir(plans).unwrap() {
-        let plan = plan.unwrap().path();
+    for plan in plans_of_tare() {
         let output = tare(dir.path(), &["plan", "--dry-run", plan.to_str().unwrap()]);
-        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        // Every case is judged: it is a cell, or it is left out for want of CPUs.
+        let text = std::fs::read_to_string(&plan).unwrap();
+        let cases = text.split("[[case]]").skip(1);
+        let names: Vec<&str> = cases.filter_map(|case| case.split('"').nth(1)).collect();
+        assert!(names.len() > 1 && names.iter().all(|name| said.contains(name)), "{names:#?}\n{said}");
     }
+}
+
+#[test]
+fn the_plan_of_the_page_is_a_plan() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let page = Page::read("docs/how-to/plan.md");
+    let lines = page.lines().into_iter().filter(|line| line.block == Some("toml"));
+    let plan: String = lines.map(|line| format!("{}\n", line.text)).collect();
+    std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+    let output = tare(dir.path(), &["plan", "--dry-run", "plan.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(said(&output).contains("expects sut.voluntary_switches up"), "{}", said(&output));
+}
+
+/// As short as can be: what it expects may hold or not.
+#[test]
+fn a_plan_that_comes_with_tare_is_carried_out() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let plan = pages::root().join("plans/architectures.toml");
+    let short = ["--set", "blocks=2", "--set", "trial=200ms", "--set", "warmup=50ms"];
+    let asked = ["plan", plan.to_str().unwrap(), "--json", "-q", "-o", "kept"];
+    // Its servers are started as 'tare'.
+    let binaries = Path::new(env!("CARGO_BIN_EXE_tare")).parent().unwrap();
+    let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tare"));
+    command.args(asked).args(short).env("TARE_STATE_DIR", dir.path()).env("PATH", path);
+    let output = command.current_dir(dir.path()).output().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", said(&output));
+    let result: serde_json::Value = crate::support::schema::read(&["plan"], &output.stdout);
+    let cells = result["cells"].as_array().unwrap();
+    assert!(cells.len() > 4 && cells.iter().all(|cell| cell["blocks"] == 2), "{result:#}");
+    assert_eq!(kept(dir.path()), 2 * cells.len());
+    let text = std::fs::read_to_string(&plan).unwrap();
+    let left_out = result["left_out"].as_object().unwrap().len();
+    assert_eq!(cells.len() + left_out, text.matches("[[case]]").count(), "{result:#}");
+    // Every expectation of a cell has its verdict, whatever it is, and the exit code follows from them.
+    let judged = |cell: &serde_json::Value| cell["expectations"].as_array().unwrap().clone();
+    let verdicts: Vec<serde_json::Value> =
+        cells.iter().flat_map(judged).map(|one| one["verdict"].clone()).collect();
+    let code = if verdicts.iter().any(|verdict| verdict == "did-not-hold") { 1 } else { 0 };
+    assert_eq!(output.status.code(), Some(code), "{}", said(&output));
+    assert!(verdicts.len() > 4, "{result:#}");
+    assert!(left_running(dir.path()).is_empty() && !listens(8080));
 }

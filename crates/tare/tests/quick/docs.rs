@@ -54,6 +54,9 @@ The tool is recognised by the content. '-' is standard input.
 Read
 ";
 
+/// Kinds of blocks in pages. Commands of the first two are run by `live/readme.rs`, in the second those behind a prompt.
+const BLOCKS: [&str; 6] = ["sh", "console", "text", "json", "toml", "yaml"];
+
 /// What begins like this in a text is a path of the source.
 const SOURCES: [&str; 9] = [
     ".ci/",
@@ -343,6 +346,23 @@ fn is_path(code: &str) -> bool {
 }
 
 #[test]
+fn every_block_is_of_a_kind_of_which_it_is_known_whether_it_runs() {
+    let (mut prompts, mut wrong) = (0, String::new());
+    for page in std::iter::once(Page::read("README.md")).chain(pages::of_docs()) {
+        for line in page.lines() {
+            match line.block {
+                Some("console") => prompts += usize::from(line.text.contains("$ ")),
+                Some(block) if !BLOCKS.contains(&block) => {
+                    wrong.push_str(&format!("{}:{}: a block '{block}'\n", page.path, line.number));
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(prompts > 15 && wrong.is_empty(), "{prompts} prompts\n{wrong}");
+}
+
+#[test]
 fn every_page_is_in_the_summary() {
     let summary = Page::read("docs/SUMMARY.md");
     let listed: Vec<String> = summary
@@ -369,4 +389,20 @@ fn headings_and_links_are_read_as_others_do() {
     assert_eq!(target(&of, "../c.md#d"), ("docs/c.md".into(), Some("d".into())));
     assert_eq!(target(&of, "#d"), ("docs/how-to/a.md".into(), Some("d".into())));
     assert!(is_path("tests/run") && is_path("tare-run/src/plan.rs") && !is_path("tests/run fast"));
+}
+
+/// `tests/records/make TARE readme` makes the record, and `COLUMNS=100 tare show tests/records/readme.tare` prints the text.
+#[test]
+fn the_result_on_top_of_the_readme_is_that_of_its_record() {
+    let readme = Page::read("README.md").text;
+    let block = readme.split_once("\n```text\n").and_then(|(_, rest)| rest.split_once("\n```\n"));
+    let (block, _) = block.expect("a text block");
+    let record = format!("{}/../../tests/records/readme.tare", env!("CARGO_MANIFEST_DIR"));
+    let mut tare = Tare::new().command();
+    tare.args(["show", &record]).env("COLUMNS", COLUMNS).env("LC_ALL", "C.UTF-8");
+    let output = tare.output().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
+    let begins = block.lines().map(str::trim_end).eq(lines.iter().copied().take(block.lines().count()));
+    assert!(begins, "README has\n{block}\nand the record says\n{}", lines.join("\n"));
 }

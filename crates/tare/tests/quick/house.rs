@@ -64,7 +64,8 @@ const RUN: arrows::Folders = &[
     ("records", &["error"]),
     ("recovery", &[]),
     ("own_program", &[]),
-    ("process", &["error", "own_program"]),
+    ("arrivals", &[]),
+    ("process", &["error", "own_program", "arrivals"]),
     ("blocks", &[]),
     ("request", &[]),
     ("levels", &["request"]),
@@ -79,7 +80,7 @@ const RUN: arrows::Folders = &[
         "subjects",
         &["error", "ask", "progress", "own_program", "process", "request", "place", "plan", "running"],
     ),
-    ("timed", &["error", "own_program", "process", "running", "subjects"]),
+    ("timed", &["error", "own_program", "arrivals", "process", "running", "subjects"]),
     ("start_up", &["error", "process", "request", "running", "subjects", "timed"]),
     ("identity", &["request", "subjects"]),
     (

@@ -67,6 +67,11 @@ fn a_slower_one_is_reported_and_fails_where_it_is_to() {
     assert_eq!(code("10%", [&old, &new]), Some(1));
     assert_eq!(code("30%", [&old, &new]), Some(0));
     assert_eq!(code("1%", [&new, &old]), Some(0));
+    // Several files a side are as many launches, and the medians of these count.
+    let again = tare.state.path().join("again.txt").display().to_string();
+    std::fs::copy(&old, &again).unwrap();
+    let (joined, _) = tare.json(&["compare", "--json", &format!("{old},{again}"), &new]);
+    assert_eq!(joined["effects"][0]["values"][0], 2, "{joined:#}");
     // One value has no interval, and what is gone cannot be judged.
     let one = tare.state.path().join("one.txt").display().to_string();
     std::fs::write(&one, "BenchmarkSort-2 100 9999 ns/op\n").unwrap();
@@ -84,6 +89,8 @@ fn what_cannot_be_compared_or_read_says_what_to_do() {
         (vec!["show", &unknown], "tare help formats"),
         (vec!["compare", &old, &unknown], "tare help formats"),
         (vec!["compare", &old, &old], "nothing can differ"),
+        (vec!["compare", &format!("{old},{new}"), &new], "nothing can differ"),
+        (vec!["compare", &format!("{old},{unknown}"), &new], "tare help formats"),
         (vec!["compare", &old, &record], "is a record of tare"),
         (vec!["compare", &old, &new, "-o", "kept.json"], "leave it out"),
         (vec!["compare", &old, &new, "--fail-if", "net < -2%"], "--fail-if-worse"),

@@ -11,6 +11,20 @@ const NS_PER_S: f64 = 1e9;
 /// Above this no counter is real: 2^63 nanoseconds are 292 years.
 const VALUE_MAX: f64 = 9.3e18;
 
+/// The value at a stamp: between two readings in a straight line, beyond the first and the last as those; `None` without any.
+pub(crate) fn value_at(samples: &[Sample], at_ns: u64) -> Option<f64> {
+    let next = samples.partition_point(|sample| sample.at_ns <= at_ns);
+    let before = next.checked_sub(1).and_then(|before| samples.get(before));
+    match (before, samples.get(next)) {
+        (Some(before), Some(after)) => {
+            let share = (at_ns - before.at_ns) as f64 / (after.at_ns - before.at_ns) as f64;
+            Some(before.value + share * (after.value - before.value))
+        }
+        (Some(only), None) | (None, Some(only)) => Some(only.value),
+        (None, None) => None,
+    }
+}
+
 /// A window's columns by metric and subject; built once, since a window of a thousand threads has many columns.
 pub(crate) struct Readings<'a> {
     pub observation: &'a Observation,

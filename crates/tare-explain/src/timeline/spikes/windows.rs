@@ -1,6 +1,6 @@
 //! Latencies by slices, and what every series did in each slice.
 
-use crate::accounting::Readings;
+use crate::accounting::{Readings, value_at};
 use std::collections::{BTreeMap, BTreeSet};
 use tare_model::metric::{Descriptor, Kind, Subject, Unit};
 use tare_model::metrics::{self, clock, cpus, groups, tasks};
@@ -152,25 +152,11 @@ fn others_on_servers_cpus(all: &mut BTreeMap<Name, Movement>) {
 fn moved(metric: &Descriptor, samples: &[Sample], slice: &Slice) -> Option<f64> {
     match (metric.kind, metric.unit) {
         (Kind::Counter, _) => {
-            let grown = at(samples, slice.end_ns)? - at(samples, slice.begin_ns)?;
+            let grown = value_at(samples, slice.end_ns)? - value_at(samples, slice.begin_ns)?;
             let seconds = slice.seconds();
             (seconds > 0.0).then(|| grown.max(0.0) / seconds)
         }
         (Kind::Gauge, Unit::Index) => None,
-        (Kind::Gauge, _) => at(samples, slice.end_ns),
-    }
-}
-
-/// The value at a stamp: between two readings in a straight line, beyond the first and the last as those.
-fn at(samples: &[Sample], at_ns: u64) -> Option<f64> {
-    let next = samples.partition_point(|sample| sample.at_ns <= at_ns);
-    let before = next.checked_sub(1).and_then(|before| samples.get(before));
-    match (before, samples.get(next)) {
-        (Some(before), Some(after)) => {
-            let share = (at_ns - before.at_ns) as f64 / (after.at_ns - before.at_ns) as f64;
-            Some(before.value + share * (after.value - before.value))
-        }
-        (Some(only), None) | (None, Some(only)) => Some(only.value),
-        (None, None) => None,
+        (Kind::Gauge, _) => value_at(samples, slice.end_ns),
     }
 }
