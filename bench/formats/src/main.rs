@@ -105,7 +105,7 @@ fn seeds(folder: &Path) -> Result<Vec<Vec<u8>>> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_file() {
-            let mut bytes = std::fs::read(&path)?;
+            let mut bytes = unpacked(std::fs::read(&path)?)?;
             bytes.truncate(LONGEST);
             seeds.push(bytes);
         }

@@ -8,7 +8,7 @@ pub(crate) const CUT_OFF: &str = "it ends in the middle: the file is cut off";
 /// a map has room for eleven), so that all of it stays within 1 GiB.
 pub(crate) const DOCUMENT_MAX: usize = 64 << 20;
 /// Why one is not read.
-pub(crate) const TOO_LONG: &str = "it is JSON of more than 64 MiB in one piece, which takes up to 1 GiB of memory: give it in parts, or have the tool keep fewer samples";
+pub(crate) const TOO_LONG: &str = "JSON of more than 64 MiB that is read as a whole takes up to 1 GiB of memory: give it in parts, or have the tool write a line for each sample (k6 --out json, iperf3 --json-stream)";
 
 /// One document. Bare `NaN`, `Infinity` and `-Infinity` become strings of these words.
 ///

@@ -42,3 +42,15 @@ pub(crate) fn share(percent: &str) -> Option<f64> {
 pub(crate) fn ms_in_ns(text: &str) -> Option<u64> {
     whole(positive(text)? * 1e6)
 }
+
+/// A number without the commas of its thousands; `None` where a comma stands elsewhere, as other languages have it.
+pub(crate) fn without_thousands(text: &str) -> Option<String> {
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let mut groups = whole.split(',');
+    let first = groups.next().unwrap_or_default();
+    let later: Vec<&str> = groups.collect();
+    let are_three =
+        later.iter().all(|group| group.len() == 3 && group.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_first = later.is_empty() || (1..=3).contains(&first.len());
+    (!rest.contains(',') && are_three && is_first).then(|| whole.replace(',', "") + rest)
+}

@@ -52,7 +52,7 @@ impl fmt::Display for Refused {
             Refused::TooLarge { mib_max } => {
                 write!(
                     f,
-                    "the packed file holds more than {mib_max} MiB (hint: unpack it, and give a part of it)"
+                    "the packed file holds more than {mib_max} MiB (hint: 'gzip -dc FILE | tare show -' reads twice as much)"
                 )
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::documents::with_keys;
 use crate::metrics::Metrics;
-use crate::numbers::positive;
+use crate::numbers::{positive, without_thousands};
 use crate::result::short;
 
 /// Most words of a line that are looked at.
@@ -88,9 +88,13 @@ impl Shape {
     fn fit_from<'a>(&self, words: &[&'a str], units: &[&str]) -> Fit<'a> {
         let again = self.words.last().copied().filter(|_| self.again);
         let patterns = self.words.iter().copied().chain(again.into_iter().cycle());
-        let (mut has_figures, mut broken) = (false, None);
+        let (mut has_figures, mut has_part, mut broken) = (false, false, None);
         for (pattern, word) in patterns.zip(words.iter().copied()) {
             if pattern == "~" {
+                // What is counted in whole numbers is prose (`Total: 45 tests`): a tool that prints units prints parts of them.
+                if !has_part && !units.contains(&word) {
+                    return Fit::Other;
+                }
                 broken = broken.or((!units.contains(&word)).then_some(word));
                 continue;
             }
@@ -98,6 +102,7 @@ impl Shape {
             // A word without a digit stands for no figure (`-`, `N/A`, `NaN`), or the line is prose.
             for figure in found.into_iter().filter(|figure| has_digit(figure)) {
                 has_figures = true;
+                has_part |= figure.contains('.');
                 broken = broken.or((!is_figure(figure, units)).then_some(figure));
             }
         }
@@ -150,7 +155,14 @@ fn is_figure(text: &str, units: &[&str]) -> bool {
     if positive(text).is_some() {
         return true;
     }
-    let mut rest = text;
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let plain = match units.contains(&",") && number.contains(',') {
+        true => without_thousands(number).map(|number| number + unit),
+        false => Some(text.to_owned()),
+    };
+    let Some(plain) = plain else { return false };
+    let mut rest = plain.as_str();
     while !rest.is_empty() {
         let unit_at = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
         let (number, behind) = rest.split_at(unit_at);
@@ -209,6 +221,7 @@ mod tests {
             "Rate: NaN ms",
             "done: N/A",
             "Rate: as before",
+            "Rate: 45 tests",
             // Other words.
             "Rate: 12x",
             "was done: 1x",

@@ -10,7 +10,7 @@ pub(crate) fn in_base(value: f64, unit: &str) -> (f64, &str) {
         "ns" | "nsec" | "nanoseconds" => (value / 1e9, "s"),
         "ps" | "picoseconds" => (value / 1e12, "s"),
         "min" | "minutes" => (value * 60.0, "s"),
-        "h" | "hours" => (value * 3600.0, "s"),
+        "h" | "hr" | "hours" => (value * 3600.0, "s"),
         _ => (value, unit),
     }
 }

@@ -73,8 +73,11 @@ fn headline(comparison: &Comparison, program: &Program) -> Block {
     let effects: Vec<&Effect> = comparison.effects.iter().filter(of_program).collect();
     let decided = [Verdict::Faster, Verdict::Slower].map(|verdict| {
         let with = effects.iter().filter(|effect| effect.verdict == verdict);
-        let own = with.filter(|effect| effect.figure.is_of_its_own());
-        own.map(|effect| figures::named(effect.figure, effect.change)).collect()
+        let with: Vec<&&Effect> = with.collect();
+        // Net is the CPU time of a request turned round: it is named where that is not.
+        let is_named = |effect: &&&Effect| effect.figure.is_of_its_own() || with.len() == 1;
+        let named = with.iter().copied().filter(is_named);
+        named.map(|effect| figures::named(effect.figure, effect.change)).collect()
     });
     let text = figures::headline([&program.name, baseline(comparison)], ["faster", "slower"], decided);
     Block::Headline(text.unwrap_or_else(|| undecided(comparison, program, &effects)))

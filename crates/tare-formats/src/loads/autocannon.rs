@@ -5,7 +5,7 @@ use crate::documents::objects;
 use crate::format::Format;
 use crate::generator::{Generator, Senders, SetUp};
 use crate::json;
-use crate::numbers::{positive, whole};
+use crate::numbers::{positive, whole, without_thousands};
 use crate::result::measured;
 use crate::result::{LatencySummary, Quantiles, ToolOutput, ToolResult, add_errors};
 use crate::shapes::Shapes;
@@ -98,9 +98,9 @@ fn is_json(printed: &str) -> bool {
 
 /// Decimal units of bytes, and `k` of counts.
 fn counted(text: &str) -> Option<f64> {
-    let text = text.replace(',', "");
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
+    let number = without_thousands(number)?;
     let scale = match unit.trim().trim_end_matches('B') {
         "" => 1.0,
         "k" => 1e3,
@@ -109,7 +109,7 @@ fn counted(text: &str) -> Option<f64> {
         "T" => 1e12,
         _ => return None,
     };
-    Some(positive(number)? * scale)
+    Some(positive(&number)? * scale)
 }
 
 #[derive(Default)]
@@ -329,6 +329,8 @@ mod tests {
     fn numbers_have_commas_and_units() {
         for (text, value) in [
             ("5,568.5", Some(5568.5)),
+            ("5.568,5", None),
+            ("55,68", None),
             ("1.08 MB", Some(1.08e6)),
             ("0 B", Some(0.0)),
             ("2k", Some(2e3)),

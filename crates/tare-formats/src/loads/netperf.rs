@@ -35,6 +35,11 @@ const SHAPES: Shapes = Shapes {
         "MIN_LATENCY=#",
         "MAX_LATENCY=#",
         "P#_LATENCY=#",
+        // Not measured.
+        "MEAN_LATENCY=-#",
+        "MIN_LATENCY=-#",
+        "MAX_LATENCY=-#",
+        "P#_LATENCY=-#",
     ],
     units: &[],
     documents: &[],

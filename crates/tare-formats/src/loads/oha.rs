@@ -52,9 +52,16 @@ const SHAPES: Shapes = Shapes {
         "Requests/sec: #",
         "Total data: # ~",
         "#% in # ~",
+        "Total: # 10 ~",
+        "Slowest: # 10 ~",
+        "Fastest: # 10 ~",
+        "Average: # 10 ~",
+        "#% in # 10 ~",
         "[* # responses",
     ],
-    units: &["ns", "us", "µs", "μs", "ms", "s", "sec", "secs", "min", "h", "B", "KiB", "MiB", "GiB", "TiB"],
+    units: &[
+        "ns", "us", "µs", "μs", "ms", "s", "sec", "secs", "min", "h", "hr", "B", "KiB", "MiB", "GiB", "TiB",
+    ],
     documents: &[&["\"requestsPerSec\""]],
 };
 
@@ -113,12 +120,21 @@ fn of_text(lines: &[&str]) -> Figures {
     // Only the first table of percentiles is of all answers.
     let (mut tables, mut in_errors) = (0, false);
     for line in lines {
+        let mut words: Vec<&str> = line.split_whitespace().take(30).collect();
+        // The unit is that of the slowest request: of more than ten seconds `10 sec`, of more than ten minutes `10 min`.
+        let tens = match words[..] {
+            [.., "10", "sec" | "min"] => 10.0,
+            _ => 1.0,
+        };
+        if tens > 1.0 {
+            words.remove(words.len() - 2);
+        }
         let time = |value: &str, unit: &str| {
-            let (seconds, base) = in_base(positive(value)?, unit);
+            let (seconds, base) = in_base(tens * positive(value)?, unit);
             (base == "s").then_some(seconds)
         };
         let ns = |value: &str, unit: &str| time(value, unit).and_then(seconds_ns);
-        match line.split_whitespace().take(30).collect::<Vec<_>>()[..] {
+        match words[..] {
             ["Total:", value, unit] => figures.seconds = time(value, unit),
             ["Average:", value, unit] => figures.mean_ns = ns(value, unit),
             ["Slowest:", value, unit] => {
@@ -312,6 +328,20 @@ fn read_table(input: &Input<'_>, metrics: &mut Metrics) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn units_of_slow_requests_are_read() {
+        let text = "Summary:\n  Success rate:\t100.00%\n  Total:\t2.5000 10 sec\n  Slowest:\t1.2000 10 sec\n  Fastest:\t0.0100 10 sec\n  \
+                    Average:\t0.5000 10 sec\n  Requests/sec:\t4.0000\n\nResponse time distribution:\n  50.00% in 0.4000 10 sec\n\n\
+                    Status code distribution:\n  [200] 100 responses\n";
+        let [result] = &read_text(text).results[..] else { panic!("{:?}", read_text(text)) };
+        let latency = result.latency.value().unwrap();
+        assert_eq!(latency.mean_ns.value(), Some(&5_000_000_000));
+        assert!(
+            latency.quantiles_ns.contains(&(0.5, 4_000_000_000))
+                && latency.quantiles_ns.contains(&(1.0, 12_000_000_000))
+        );
+    }
 
     #[test]
     fn what_was_broken_off_at_the_end_is_no_failure() {

@@ -91,7 +91,11 @@ fn notes(roles: &[Option<&Execution>; 2], warnings: &[Warning]) -> Vec<String> {
     notes.extend(on_pmu.filter(|share| *share < WHOLE).map(|share| {
         format!("Events took turns on the PMU: each was counted for {} of the run or more.", percent(share))
     }));
-    let warned = |missing: &Missing| warnings.iter().any(|warning| warning.text.ends_with(&missing.why));
+    let warned = |missing: &Missing| {
+        let says =
+            |warning: &Warning| warning.id == "could-not-judge" && warning.text.ends_with(&missing.why);
+        !missing.why.is_empty() && warnings.iter().any(says)
+    };
     let reason = |role: &&Execution| match &role.ipc {
         Reading::Missing(missing) if !warned(missing) => {
             Some(format!("missing: {}", joined(&words::with_remedy(missing))))

@@ -81,8 +81,18 @@ impl CompareArgs {
     pub fn are_records(&self) -> bool {
         let is_path_of_url =
             |url: &str| url.contains("://") || (url.starts_with('/') && !Path::new(url).exists());
-        let is_record = |url: &String| url.ends_with(".tare") && !is_path_of_url(url);
+        let is_one = |url: &str| Path::new(url).exists() || !url.contains(',');
+        let is_record = |url: &String| url.ends_with(".tare") && !is_path_of_url(url) && is_one(url);
         self.suts.is_empty() && self.urls.len() > 1 && self.urls.iter().all(is_record)
+    }
+
+    /// What is no file of a side that has one: several with commas between them were meant.
+    pub fn missing_file(&self) -> Option<&Path> {
+        let sides = self.urls.iter().filter(|url| !url.contains("://") && url.contains(','));
+        sides.map(|side| files_of(side)).find_map(|files| {
+            let is_one = files.iter().any(|path| path.is_file());
+            files.into_iter().find(|path| is_one && !path.is_file())
+        })
     }
 
     /// Whether files of results of another tool are compared.

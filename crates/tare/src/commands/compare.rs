@@ -28,6 +28,12 @@ const ANYWHERE: &str = "http://127.0.0.1/";
 pub fn compare(args: &CompareArgs, style: Style) -> Ended {
     check_conditions(args).map_err(Failure::usage)?;
     super::check_output(&args.exports)?;
+    if let Some(missing) = args.missing_file() {
+        return Err(Failure::usage(anyhow!(
+            "there is no file '{}' (hint: files of one side have commas between them)",
+            missing.display()
+        )));
+    }
     if args.are_results() {
         return super::compare_results::compare_results(args, style);
     }

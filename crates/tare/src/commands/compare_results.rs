@@ -37,13 +37,20 @@ pub fn held_against(
     choice: &Choice,
     margin: f64,
 ) -> Result<ToolComparison, Failure> {
-    let all: Vec<&Path> = before.iter().chain(after).copied().collect();
-    let is_there_before = |at: usize| all[..at].iter().any(|path| super::same_file(path, all[at]));
-    if let Some(twice) = (1..all.len()).find(|at| is_there_before(*at)) {
+    let is_twice = |path: &Path, among: &[&Path]| among.iter().any(|other| super::same_file(other, path));
+    if let Some(same) = after.iter().find(|path| is_twice(path, before)) {
         return Err(Failure::usage(anyhow!(
-            "{} is named twice: nothing can differ (hint: name another file)",
-            all[twice].display()
+            "{} is on both sides: nothing can differ (hint: name another file)",
+            same.display()
         )));
+    }
+    for side in [before, after] {
+        if let Some(at) = (1..side.len()).find(|at| is_twice(side[*at], &side[..*at])) {
+            return Err(Failure::usage(anyhow!(
+                "{} is named twice: it would count as two launches (hint: name it once)",
+                side[at].display()
+            )));
+        }
     }
     let [old, new] = [results::read_side(before, choice)?, results::read_side(after, choice)?];
     let named = |paths: &[&Path]| {

@@ -91,6 +91,8 @@ fn what_cannot_be_compared_or_read_says_what_to_do() {
         (vec!["compare", &old, &old], "nothing can differ"),
         (vec!["compare", &format!("{old},{new}"), &new], "nothing can differ"),
         (vec!["compare", &format!("{old},{unknown}"), &new], "tare help formats"),
+        (vec!["compare", &format!("{old},{old}"), &new], "named twice"),
+        (vec!["compare", &format!("{old},nowhere.txt"), &new], "no file 'nowhere.txt'"),
         (vec!["compare", &old, &record], "is a record of tare"),
         (vec!["compare", &old, &new, "-o", "kept.json"], "leave it out"),
         (vec!["compare", &old, &new, "--fail-if", "net < -2%"], "--fail-if-worse"),
