@@ -171,7 +171,7 @@ impl Metrics {
             metric.samples.push(sample.value);
             metric.launches.push(launch);
             metric.workers.extend(sample.worker);
-            metric.at_s.extend(sample.at_s);
+            metric.at_s.extend(sample.at_s.filter(|at_s| at_s.is_finite()));
             let in_file = if line == 0 { 0 } else { line.saturating_add(self.lines_before) };
             metric.lines.push(u32::try_from(in_file).unwrap_or(u32::MAX));
             self.kept += 1;
@@ -328,6 +328,16 @@ mod tests {
             metrics.sample(1, LATENCY, sample);
         }
         metrics
+    }
+
+    #[test]
+    fn a_time_that_is_no_number_is_not_kept() {
+        let mut metrics = Metrics::new("f");
+        for at_s in [1.0, f64::INFINITY] {
+            metrics.sample(1, LATENCY, Sample { value: 1.0, at_s: Some(at_s), ..Sample::default() });
+        }
+        let read = metrics.finish(&[]);
+        assert_eq!((read.metrics[0].samples.len(), read.metrics[0].at_s.len()), (2, 0));
     }
 
     #[test]

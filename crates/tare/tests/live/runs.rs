@@ -570,3 +570,25 @@ fn the_word_tare_in_a_command_is_this_program_whatever_is_on_the_path() {
         }
     }
 }
+
+/// A benchmark that prints as it goes, in a group with 30 % of a CPU: each of its samples was held back.
+#[test]
+fn what_a_quota_took_from_the_samples_of_a_benchmark_is_said() {
+    let _alone = alone();
+    let (quota, tare) = (Quota::of_30_percent(), Tare::new());
+    let script = "for n in 1 2 3 4; do i=0; while [ $i -lt 250000 ]; do i=$((i+1)); done; echo \"BenchmarkA-2 100 $n ns/op\"; done";
+    let mut command = tare.command_in(&quota.group(false));
+    let output = command.args(["run", "-q", "--json", "--", "sh", "-c", script]).output().unwrap();
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let windows = result["results"]["metrics"][0]["windows"].as_array().unwrap();
+    assert_eq!(windows.len(), 4, "{result:#}");
+    for pair in windows.windows(2) {
+        assert!(pair[0]["end_s"].as_f64() <= pair[1]["begin_s"].as_f64(), "{windows:#?}");
+    }
+    let held_back =
+        windows.iter().filter(|window| window["throttled"].as_f64().is_some_and(|cpus| cpus > 0.2));
+    assert!(held_back.count() >= 3, "{windows:#?}");
+    let warnings = result["results"]["warnings"].as_array().unwrap();
+    let said = warnings.iter().find(|warning| warning["id"] == "tool-samples-disturbed");
+    assert!(said.is_some_and(|said| said["text"].as_str().unwrap().contains("a quota")), "{warnings:#?}");
+}
