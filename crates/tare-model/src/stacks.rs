@@ -9,9 +9,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// Samples a second of CPU time where nobody asks for another number: enough to name the functions that take most. Not a
-/// divisor of any timer's rate.
-pub const USUAL_HZ: u32 = 99;
 /// Distinct frames of one trial, at most.
 pub const FRAMES_MAX: usize = 1 << 15;
 /// Distinct stacks of one profile, at most.

@@ -5,7 +5,6 @@
 
 use crate::capacity::levels::Accounting;
 use tare_model::observation::Role;
-use tare_model::stacks::USUAL_HZ;
 
 /// Below this share of the samples, what is missing may be as large as what is there.
 const TAKEN_MIN: f64 = 0.5;
@@ -24,8 +23,7 @@ pub(crate) struct FewSamples {
 pub(crate) fn few_samples(accounting: &Accounting) -> Option<FewSamples> {
     let of_trials = accounting.measured_trials().filter_map(|(window, trial)| {
         let profile = trial.observation.stacks.as_ref()?.on_cpu.value()?;
-        // The few that are taken by default are no reason to warn.
-        let rate_hz = profile.rate_hz.filter(|hz| *hz != f64::from(USUAL_HZ))?;
+        let rate_hz = profile.rate_hz?;
         // What there was no room for was taken as well. Which samples are of processes that ended between two readings is not known.
         let taken = profile.total(Role::Sut).saturating_add(profile.lost) as f64;
         let run_s = window.sum_of(Role::Sut, |thread| thread.is_one().then_some(thread.run_s))?;

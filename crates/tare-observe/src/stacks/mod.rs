@@ -25,8 +25,8 @@ use counts::Counts;
 use rings::enable;
 use std::io;
 use switches::Switches;
-use symbols::{Asked, Symbols};
-use tare_model::stacks::{Folded, Folder, Frame, Stacks, TRUNCATED, UNKNOWN, USUAL_HZ};
+use symbols::Symbols;
+use tare_model::stacks::{Folded, Folder, Frame, Stacks, TRUNCATED, UNKNOWN};
 use tare_model::{Missing, Reading};
 use tare_sys::perf::{Detail, Record, Ring, Trigger};
 use unwind::Copies;
@@ -41,8 +41,6 @@ const SAMPLES_A_DRAIN: f64 = 50.0;
 const CPUS_MAX: usize = 512;
 /// Samples between two drains are some dozens, of a thousand bytes at most.
 const RING_BYTES: usize = 512 << 10;
-/// The same of the few that are taken by default: every CPU has a ring.
-const RING_BYTES_FEW: usize = 64 << 10;
 /// The same with copies of stacks of eight kilobytes.
 const RING_BYTES_COPIES: usize = 4 << 20;
 /// What the kernel walks at most, unless set otherwise (`kernel.perf_event_max_stack`).
@@ -159,8 +157,7 @@ impl Observer for Sampler {
             Err(reason) => Reading::Missing(reason.clone()),
         };
         let rate_hz = Some(f64::from(self.watch.hz));
-        let asked = if self.is_usual() { Asked::Tables } else { Asked::DebugFiles };
-        observed.stacks(named([(on_cpu, rate_hz), (off_cpu, None)], asked, &mut self.who, scene));
+        observed.stacks(named([(on_cpu, rate_hz), (off_cpu, None)], &mut self.who, scene));
     }
 
     fn set_active(&mut self, active: bool) {
@@ -182,7 +179,6 @@ impl Sampler {
             return Err(Missing::new(format!("server and generator may use more than {CPUS_MAX} CPUs")));
         }
         let (stack_bytes, ring_bytes) = match self.watch.unwind {
-            Unwind::FramePointers if self.watch.hz <= USUAL_HZ => (0, RING_BYTES_FEW),
             Unwind::FramePointers => (0, RING_BYTES),
             Unwind::Dwarf => (unwind::STACK_BYTES, RING_BYTES_COPIES),
         };
@@ -193,11 +189,6 @@ impl Sampler {
             rings.collect::<io::Result<_>>().map_err(|error| rights::perf("sampling stacks", &error))?;
         self.cpus = cpus;
         Ok(())
-    }
-
-    /// Whether nobody asked for stacks: a few are sampled all the same.
-    fn is_usual(&self) -> bool {
-        self.watch.hz == USUAL_HZ && !self.watch.off_cpu
     }
 
     fn drain_hz(&self) -> f64 {
@@ -233,10 +224,10 @@ fn chain_max(scene: &Scene) -> u16 {
 }
 
 /// Chains of addresses become stacks of names.
-fn named(kinds: [(Reading<Counts>, Option<f64>); 2], asked: Asked, who: &mut Who, scene: &Scene) -> Stacks {
+fn named(kinds: [(Reading<Counts>, Option<f64>); 2], who: &mut Who, scene: &Scene) -> Stacks {
     let mut folder = Folder::default();
     let all = kinds.iter().filter_map(|(counts, _)| counts.value());
-    let symbols = Symbols::resolve(all.flat_map(Counts::chains), asked, &mut folder, scene);
+    let symbols = Symbols::resolve(all.flat_map(Counts::chains), &mut folder, scene);
     let [on_cpu, off_cpu] = kinds.map(|(counts, rate_hz)| {
         counts.map(|counts| {
             let mut folded = Folded::new(rate_hz);

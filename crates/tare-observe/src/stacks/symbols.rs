@@ -27,15 +27,6 @@ fn symbolizer() -> Symbolizer {
     Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false).build()
 }
 
-/// Where names of a program's functions are looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
-    /// In symbol tables alone, which are quick to read: nobody asked for stacks.
-    Tables,
-    /// In debug files too, which may take a second and more of each trial.
-    DebugFiles,
-}
-
 /// The frames of addresses.
 pub(super) struct Symbols {
     /// By process, or none for the kernel.
@@ -46,10 +37,9 @@ pub(super) struct Symbols {
 }
 
 impl Symbols {
-    /// Names every address of these chains, by what `asked` says.
+    /// Names every address of these chains.
     pub(super) fn resolve<'a>(
         chains: impl Iterator<Item = Chain<'a>>,
-        asked: Asked,
         folder: &mut Folder,
         scene: &Scene,
     ) -> Symbols {
@@ -70,7 +60,7 @@ impl Symbols {
         for (process, addresses) in wanted {
             let addresses: Vec<u64> = addresses.into_iter().collect();
             match process {
-                Some(pid) => symbols.process((pid, &addresses), asked, &symbolizer, &mut modules, folder),
+                Some(pid) => symbols.process(pid, &addresses, &symbolizer, &mut modules, folder),
                 None => KERNEL.with(|kernel| symbols.kernel(&addresses, kernel, folder, &scene.root)),
             }
         }
@@ -119,8 +109,8 @@ impl Symbols {
 
     fn process(
         &mut self,
-        (pid, addresses): (u32, &[u64]),
-        asked: Asked,
+        pid: u32,
+        addresses: &[u64],
         symbolizer: &Symbolizer,
         modules: &mut Modules,
         folder: &mut Folder,
@@ -134,8 +124,7 @@ impl Symbols {
         }
         let mut found: HashMap<u64, String> = HashMap::new();
         // A symbol table has whole names and is quick to read; debug files are asked for what it does not know.
-        let passes: &[bool] = if asked == Asked::Tables { &[false] } else { &[false, true] };
-        for &debug_syms in passes {
+        for debug_syms in [false, true] {
             let left: Vec<u64> = addresses.iter().copied().filter(|at| !found.contains_key(at)).collect();
             let source = Source::Process(Process { debug_syms, ..Process::new(Pid::from(pid)) });
             match symbolizer.symbolize(&source, Input::AbsAddr(&left)) {

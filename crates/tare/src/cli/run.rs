@@ -190,8 +190,7 @@ pub struct TrialArgs {
     pub ref_clock: Option<f64>,
 }
 
-/// Samples of stacks per second where `--stacks` names no number: not a divisor of any timer's rate, so that they do not always fall on its
-/// ticks.
+/// Samples of stacks per second unless others are asked for: not a divisor of any timer's rate, so that they do not always fall on its ticks.
 pub const STACKS_HZ: u32 = 999;
 
 /// How callers are found.
@@ -207,12 +206,11 @@ pub enum UnwindChoice {
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Call stacks and tracing")]
 pub struct StackArgs {
-    /// Sample call stacks, so often a second [default: 99].
+    /// Sample call stacks, so often a second [default: 999].
     ///
-    /// They keep which code ran, the server's and the generator's: so many samples a second of CPU time, up to 10,000; 0: none, unless
-    /// --stacks-off-cpu asks for them. Without a number 999, for flame graphs with more detail; so many cost some 2 % of the CPU time.
+    /// They keep which code ran, the server's and the generator's: so many samples a second of CPU time, up to 10,000.
     #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true, default_missing_value = "999",
-          conflicts_with = "command", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+          conflicts_with = "command", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub stacks: Option<u32>,
     /// Find callers by frame-pointers [default] or dwarf.
     ///

@@ -12,7 +12,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tare_load::Target;
 use tare_model::plan::Stopping;
-use tare_model::stacks::USUAL_HZ;
 use tare_report::Style;
 use tare_run::request::{
     AroundRequest, BesideRequest, CommandRequest, LoadRequest, Parameter, PlaceRequest, Request, RunsRequest,
@@ -157,20 +156,18 @@ fn stopping(args: &TrialArgs) -> Option<Stopping> {
     })
 }
 
-/// What `--stacks` and `--stacks-off-cpu` ask for; the second alone means both, and neither a few samples.
+/// What `--stacks` and `--stacks-off-cpu` ask for; the second alone means both.
 fn stacks(args: &RunArgs) -> Option<StackWatch> {
     let StackArgs { stacks, stacks_unwind, stacks_off_cpu } = args.stacks;
     let unwind = match stacks_unwind {
         UnwindChoice::FramePointers => Unwind::FramePointers,
         UnwindChoice::Dwarf => Unwind::Dwarf,
     };
-    let hz = match (stacks, stacks_off_cpu) {
-        (Some(0), false) => return None,
-        (Some(0) | None, true) => cli::run::STACKS_HZ,
-        (Some(hz), _) => hz,
-        (None, false) => USUAL_HZ,
-    };
-    Some(StackWatch { hz, unwind, off_cpu: stacks_off_cpu })
+    (stacks.is_some() || stacks_off_cpu).then(|| StackWatch {
+        hz: stacks.unwrap_or(cli::run::STACKS_HZ),
+        unwind,
+        off_cpu: stacks_off_cpu,
+    })
 }
 
 fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
