@@ -79,9 +79,10 @@ pub struct SampleWindow {
     pub waiting: Option<f64>,
     /// CPUs of which a quota held back the program's control group.
     pub throttled: Option<f64>,
-    /// CPUs that everybody else used, on the whole machine, without tare.
+    /// CPUs that everybody else used, of those that the program may use, without tare.
     pub others: Option<f64>,
-    /// CPUs that the host of a virtual machine took, as large a part of all that it took as the program's part of all CPU time.
+    /// CPUs that the host of a virtual machine took from the program: as large a part of all that it took there as the program's part of the CPU
+    /// time.
     pub stolen: Option<f64>,
 }
 

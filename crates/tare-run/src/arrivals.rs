@@ -1,4 +1,4 @@
-//! When a program printed what, and so while what it measured each of its results.
+//! When a program printed its lines, and so when it measured each of its results.
 
 use tare_model::tool::{SampleWindow, ToolMetric, ToolMetrics};
 
@@ -54,7 +54,7 @@ impl Arrivals {
     }
 }
 
-/// Says while what each sample was measured, where the program printed them as it went. Without `arrivals` nothing is known.
+/// Notes when each sample was measured, where the program printed them as it went. Without `arrivals` nothing is known.
 pub(crate) fn set_windows(results: &mut ToolMetrics, arrivals: Option<&Arrivals>, begun_ns: u64) {
     let count: usize = results.metrics.iter().map(|metric| metric.samples.len()).sum();
     let arrivals = arrivals.filter(|_| count <= WINDOWS_MAX);

@@ -1,7 +1,7 @@
 //! What happened while each sample of a benchmark was measured: the accounting of the program, cut at the lines that it printed.
 
 use crate::accounting::{Readings, ratio, value_at};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::{cpus, groups, tasks};
 use tare_model::observation::{Observation, Role, Sample};
@@ -50,7 +50,7 @@ struct Counters {
     run: Vec<Counter>,
     waiting: Vec<Counter>,
     throttled: Vec<Counter>,
-    /// Of all tasks, by CPU.
+    /// Of all tasks, of each CPU that the program may use.
     everybody: Vec<Counter>,
     /// Tare's own threads.
     own: Vec<Counter>,
@@ -77,9 +77,15 @@ impl Counters {
             let all = observation.tasks.iter().zip(0u32..).filter(|(task, _)| task.role == role);
             all.filter_map(|(task, index)| of(metric, Subject::Task(index), !task.present_at_begin)).collect()
         };
-        let of_all = |metric: &Descriptor| -> Vec<Counter> {
+        let usable = usable(observation);
+        let of_cpus = |metric: &Descriptor| -> Vec<Counter> {
             let columns = observation.columns.iter().filter(|column| column.metric == metric.id);
-            columns.filter_map(|column| of(metric, column.subject.clone(), false)).collect()
+            let is_usable = |subject: &Subject| match subject {
+                Subject::Cpu(cpu) => usable.as_ref().is_some_and(|usable| usable.contains(cpu)),
+                _ => false,
+            };
+            let subjects = columns.map(|column| column.subject.clone()).filter(is_usable);
+            subjects.filter_map(|subject| of(metric, subject, false)).collect()
         };
         let group = |path: &String| of(&groups::THROTTLED_NS, Subject::Group(path.clone()), false);
         let run = threads(&tasks::RUN_NS, Role::Sut);
@@ -91,9 +97,9 @@ impl Counters {
             run,
             waiting: threads(&tasks::WAIT_NS, Role::Sut),
             throttled: observation.sut_groups.first().and_then(group).into_iter().collect(),
-            everybody: of_all(&cpus::TASK_RUN_NS),
+            everybody: of_cpus(&cpus::TASK_RUN_NS),
             own: threads(&tasks::RUN_NS, Role::Tare),
-            stolen: of_all(&cpus::STEAL_NS),
+            stolen: of_cpus(&cpus::STEAL_NS),
             is_whole: ended_ns <= ENDED_SHARE_MAX * (seen_ns + ended_ns),
         }
     }
@@ -115,7 +121,7 @@ impl Counters {
         let (on_cpu, everybody) = (cpus(&self.run), cpus(&self.everybody));
         let own = cpus(&self.own).unwrap_or(0.0);
         let others = everybody.zip(on_cpu).map(|(everybody, on_cpu)| (everybody - on_cpu - own).max(0.0));
-        // The host takes from all CPUs: the program's part is as large as its part of their run.
+        // The host takes from everybody on these CPUs: the program's part is as large as its part of their run.
         let part = on_cpu.zip(everybody).map(|(on_cpu, everybody)| ratio(on_cpu, everybody).min(1.0));
         SampleWindow {
             on_cpu,
@@ -126,6 +132,16 @@ impl Counters {
             ..window
         }
     }
+}
+
+/// The CPUs that the program's threads may use; `None`: not known of all of them.
+fn usable(observation: &Observation) -> Option<BTreeSet<u32>> {
+    let own = observation.tasks.iter().filter(|task| task.role == Role::Sut);
+    let mut sets = own.map(|task| task.allowed_cpus.value());
+    sets.try_fold(BTreeSet::new(), |mut all, cpus| {
+        all.extend(cpus?);
+        Some(all)
+    })
 }
 
 /// By how much they grew together between two stamps; `None` where they were read at the edges of the run alone, which are the same for
@@ -167,8 +183,11 @@ impl Taker {
 /// Who took most in a window, and which share of the CPU time that the program could have had.
 fn taken(window: &SampleWindow) -> Option<(Taker, f64)> {
     let on_cpu = window.on_cpu?;
-    // Threads that wait for threads of their own program are not disturbed: no more counts than others used.
-    let behind_others = window.waiting.zip(window.others).map(|(waiting, others)| waiting.min(others));
+    // Threads that wait for threads of their own program are not disturbed: no more counts than others used. Whoever is held back by a quota
+    // waits as well, and others use the CPUs meanwhile.
+    let held_back = window.throttled.unwrap_or(0.0);
+    let behind_others = window.waiting.zip(window.others);
+    let behind_others = behind_others.map(|(waiting, others)| (waiting.min(others) - held_back).max(0.0));
     let of = [(Taker::Quota, window.throttled), (Taker::Others, behind_others), (Taker::Host, window.stolen)];
     let known = of.into_iter().filter_map(|(taker, cpus)| Some((taker, cpus?)));
     let (taker, cpus) = known.max_by(|one, other| one.1.total_cmp(&other.1))?;
@@ -186,11 +205,14 @@ pub(super) fn disturbed(metrics: &[ToolMetric]) -> Option<Warning> {
     }
     let mut by: BTreeMap<Taker, usize> = BTreeMap::new();
     let mut worst: Option<(f64, &str, &SampleWindow)> = None;
-    let (mut count, mut judged) = (0usize, 0usize);
+    let (mut count, mut judged, mut short) = (0usize, 0usize, 0usize);
     for (benchmark, metric) in of_benchmarks {
         for window in &metric.windows {
             judged += usize::from(window.on_cpu.is_some());
-            let Some((taker, share)) = taken(window) else { continue };
+            let Some((taker, share)) = taken(window) else {
+                short += usize::from(window.on_cpu.is_some() && window.waiting.is_none());
+                continue;
+            };
             count += 1;
             *by.entry(taker).or_default() += 1;
             if worst.is_none_or(|(most, ..)| share > most) {
@@ -201,12 +223,16 @@ pub(super) fn disturbed(metrics: &[ToolMetric]) -> Option<Warning> {
     let (share, benchmark, window) = worst.filter(|_| count as f64 >= DISTURBED_SHARE_MIN * judged as f64)?;
     let takers: Vec<String> =
         by.iter().map(|(taker, count)| format!("{} ({count})", taker.words())).collect();
+    let unknown = match short {
+        0 => String::new(),
+        short => format!("; of {short} it is not known whether others took some (they are shorter than 2 s)"),
+    };
     let of = if benchmark.is_empty() { String::new() } else { format!(" of {benchmark}") };
     Some(Warning {
         id: "tool-samples-disturbed".into(),
         text: format!(
             "{count} of {judged} samples were measured while something took 5 % or more of the program's CPU time: {}; most in the sample{of} \
-             from {:.1} to {:.1} s of its run, {:.0} %",
+             from {:.1} to {:.1} s of its run, {:.0} %{unknown}",
             takers.join(", "),
             window.begin_s,
             window.end_s,
@@ -237,7 +263,7 @@ mod tests {
             tid: 1,
             name: "b".into(),
             role: Role::Sut,
-            allowed_cpus: Reading::missing("not needed"),
+            allowed_cpus: Reading::Measured(vec![0]),
             present_at_begin: true,
             present_at_end: true,
         };
@@ -308,7 +334,7 @@ mod tests {
         assert_eq!(
             warning.text,
             "1 of 4 samples were measured while something took 5 % or more of the program's CPU time: a quota (1); most in the sample of b \
-             from 2.0 to 3.0 s of its run, 50 %"
+             from 2.0 to 3.0 s of its run, 50 %; of 3 it is not known whether others took some (they are shorter than 2 s)"
         );
     }
 
@@ -332,6 +358,30 @@ mod tests {
         assert_eq!(taken(&window), None);
         let beside = SampleWindow { others: Some(0.5), on_cpu: Some(1.5), ..window };
         assert_eq!(taken(&beside).map(|(taker, _)| taker), Some(Taker::Others));
+    }
+
+    #[test]
+    fn who_runs_on_other_cpus_or_while_a_quota_holds_disturbs_nobody() {
+        // The program may use CPU 0 alone, and a neighbour is busy on CPU 1.
+        let mut seen = observation();
+        seen.columns.push(column(&cpus::TASK_RUN_NS, Subject::Cpu(1), &[0.0, 1.0, 2.0, 3.0, 4.0]));
+        let mut run = run(&[4.0]);
+        fill(&mut run, &seen);
+        assert_eq!(run.metrics[0].windows[0].others, Some(0.0));
+        // Where it is not known which CPUs it may use, nobody on any of them is blamed.
+        seen.tasks[0].allowed_cpus = Reading::missing("no right");
+        fill(&mut run, &seen);
+        assert_eq!(run.metrics[0].windows[0].others, None);
+        // A neighbour that works while the quota holds the program back did not take that time.
+        let held_back = SampleWindow {
+            end_s: 4.0,
+            on_cpu: Some(0.3),
+            waiting: Some(2.8),
+            throttled: Some(0.7),
+            others: Some(0.7),
+            ..SampleWindow::default()
+        };
+        assert_eq!(taken(&held_back).map(|(taker, _)| taker), Some(Taker::Quota));
     }
 
     #[test]
