@@ -119,7 +119,12 @@ impl Observer for Numbers {
                     Whose::Subject(subject) => Some(subject.clone()),
                     Whose::Thread(tid) => observed.subject_of(*tid),
                 };
-                let Some(subject) = subject else { continue };
+                let Some(subject) = subject else {
+                    let Whose::Thread(tid) = number.whose else { continue };
+                    let why = format!("thread {tid} did not run in the window, and is not listed");
+                    observed.absent(number.metric, None, Missing::new(why));
+                    continue;
+                };
                 let sample = |reading: &crate::tape::Reading| {
                     let value = (number.parse)(reading.text())?;
                     Some(Sample { at_ns: reading.at_ns, value })

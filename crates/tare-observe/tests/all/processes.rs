@@ -55,7 +55,7 @@ fn window(observers: &Observers, done: impl Fn() -> bool) -> Observation {
 }
 
 fn task(observation: &Observation, child: &Reaped) -> Subject {
-    let at = observation.tasks.iter().position(|task| task.pid == child.0.id()).expect("not watched");
+    let at = observation.tasks.iter().position(|task| task.tid == child.0.id()).expect("not watched");
     Subject::Task(at as u32)
 }
 
