@@ -35,6 +35,7 @@ pub mod reading;
 mod record;
 pub mod reference_level;
 mod role;
+pub mod scaling;
 pub mod schedule;
 pub mod schema;
 pub mod stacks;
