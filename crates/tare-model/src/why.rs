@@ -34,6 +34,10 @@ pub struct Why {
     pub figures: Vec<Effect>,
     /// The difference of the rates, in parts that sum to [`Change::ln`], largest first.
     pub parts: Reading<Vec<Part>>,
+    /// What one busy CPU does in a second, where the two ran on different machines: rate over the CPUs that the program was busy on. Its
+    /// parts are those of [`Why::parts`] that [`Part::is_per_core`]; its interval is the sum of theirs, so that it is never too narrow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_core: Option<Change>,
     /// How the intervals of rate and parts were made.
     pub method: String,
     /// How what was taken from the program changed, largest first.
@@ -130,6 +134,12 @@ impl Part {
     /// Whether it is what the machine did to every program.
     pub fn is_of_machine(&self) -> bool {
         matches!(self.id.as_str(), "clock" | "interference")
+    }
+
+    /// Whether it is how much a busy CPU gets done, and not how many CPUs were busy.
+    pub fn is_per_core(&self) -> bool {
+        let per_core = ["clock", "ipc", "instructions", "cost", "interference", "underload"];
+        per_core.contains(&self.id.as_str())
     }
 }
 

@@ -179,6 +179,32 @@ fn other_machines_loads_and_places_are_listed() {
     );
     assert!(why.warnings.iter().any(|warning| warning.id == "other-machine"));
     assert!(account(&a, &a).differences.is_empty());
+    assert!(account(&a, &a).per_core.is_none(), "one machine");
+}
+
+#[test]
+fn machines_are_compared_core_by_core() {
+    let a = asked(&base());
+    // Half the rate though the server is as busy, and a quarter of it where a quota takes half of the CPU too.
+    let held = Scene {
+        threads: vec![server(0.485, 0.49), generator(0.3, 0.0)],
+        rate_hz: 25_000.0,
+        throttled: vec![("/sut", 0.48), ("/", 0.0)],
+        quota: Some(("/sut", 0.5)),
+        ..base()
+    };
+    for slower in [Scene { rate_hz: 50_000.0, ..base() }, held] {
+        let mut b = asked(&slower);
+        b.machine.cpu_model = Reading::Measured("another CPU".to_owned());
+        let why = account(&a, &b);
+        let per_core = why.per_core.as_ref().expect("two machines");
+        assert!((per_core.ln + 2f64.ln()).abs() < 0.02, "{per_core:?}");
+        assert!((per_core.from - 100_000.0 / 0.97).abs() < 2_000.0, "{per_core:?}");
+        let parts = why.parts.value().unwrap().iter().filter(|part| part.is_per_core());
+        assert!((parts.map(|part| part.ln).sum::<f64>() - per_core.ln).abs() < 1e-9, "{why:#?}");
+        let [low, high] = per_core.ci95.unwrap();
+        assert!(low <= per_core.ln && per_core.ln <= high && high < 0.0, "{per_core:?}");
+    }
 }
 
 /// Puts what a cache line takes between program and generator into a trial.

@@ -2,6 +2,7 @@
 
 mod difference;
 mod frames;
+mod per_core;
 mod story;
 pub(crate) mod table;
 
@@ -39,6 +40,7 @@ fn rows(why: &Why) -> Rows {
     let corrected = why.interference_corrected;
     rows.extend(corrected.map(|one| row("interference_corrected", [None; 2], "", one.ln, one.ci95)));
     rows.extend(why.net.value().map(|net| of("net", net)));
+    rows.extend(why.per_core.iter().map(|change| of("per_core", change)));
     let figure = |effect: &Effect| {
         let change = effect.change.value()?;
         let ci95 = Some(change.interval.map(f64::ln_1p));
@@ -114,6 +116,7 @@ fn figures_of(why: &Why) -> Vec<Block> {
 fn lead(why: &Why) -> Vec<Block> {
     let mut blocks = vec![Block::Headline(headline(why))];
     let line = |text: String| Block::Line(Text::plain(joined(&text)));
+    blocks.extend(why.per_core.iter().map(|change| line(per_core::sentence(change, why))));
     blocks.extend(bounds(&why.a, &why.b).map(line));
     blocks.extend(why.generator.iter().map(|generator| line(generator.clone())));
     blocks.push(line(net(&why.net, &why.a, &why.b)));

@@ -92,6 +92,7 @@ pub(crate) fn throttled() -> Why {
         b: run("after.tare", 83_000.0, Cause::CpuQuotaThrottled),
         rate: change(168_000.0, 83_000.0, 0.02),
         interference_corrected: None,
+        per_core: None,
         net: change(171_000.0, 170_000.0, 0.02),
         parts: Reading::Measured(vec![
             part("throttled", -0.69, 0.02, 0.0, 0.49, "CPUs"),
@@ -121,6 +122,25 @@ pub(crate) fn throttled() -> Why {
             hint: "read it as an account".to_owned(),
         }],
     }
+}
+
+#[test]
+fn two_machines_are_compared_core_by_core() {
+    let parts = vec![
+        part("clock", -(1.2f64.ln()), 0.01, 3.6e9, 3e9, "Hz"),
+        part("ipc", -(1.5f64.ln()), 0.01, 1.2, 0.8, "instructions per cycle"),
+        part("instructions", 0.001, 0.01, 20_000.0, 19_980.0, "instructions"),
+        part("throttled", -0.69, 0.02, 0.0, 0.49, "CPUs"),
+    ];
+    let ln = -(1.8f64.ln());
+    let per_core =
+        Change { from: 90e3, to: 50e3, unit: "req/s".to_owned(), ln, ci95: Some([ln - 0.03, ln + 0.03]) };
+    let why = Why { parts: Reading::Measured(parts), per_core: Some(per_core), ..throttled() };
+    let text = why::report(&why).terminal(style(200, true));
+    let said = "Per core B is 1.80 × slower (50.0k req/s after 90.0k req/s of a busy CPU): clock (how fast its CPUs ran) 1.20 × slower, ipc \
+                (instructions in a cycle) 1.50 × slower, instructions (instructions of a request) shows no difference.";
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one_line.contains(said), "{text}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod beside;
 mod differences;
 mod figures;
 mod generator;
+mod per_core;
 mod split;
 mod sums;
 mod terms;
@@ -46,6 +47,9 @@ pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
     let generator =
         split.as_ref().ok().and_then(|split| generator::why_no_work(split, &accounting_a, &accounting_b));
     let (differences, uncompared) = differences::between(&accounting_a, &accounting_b);
+    let per_core = differences::other_machine(a.1, b.1)
+        .then(|| per_core::per_core(split.as_ref().ok()?, unit))
+        .flatten();
     let warnings = warnings(split.as_ref().ok(), (&accounting_a, &before), (&accounting_b, &after));
     let rate = split.as_ref().map(|split| rate(split, unit)).map_err(Missing::clone).into();
     let net = net(split.as_ref().ok(), (&before, &accounting_a), (&after, &accounting_b));
@@ -57,6 +61,7 @@ pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
         workload: before.workload.clone(),
         interference_corrected: split.as_ref().ok().and_then(corrected),
         figures,
+        per_core,
         method: method(&accounting_a, &accounting_b, split.as_ref().ok()),
         tare: tare(&before, &after),
         a: run(a.0, &accounting_a, before),

@@ -47,6 +47,8 @@ pub(super) struct Split {
     pub ci95: Option<Interval>,
     pub from_hz: f64,
     pub to_hz: f64,
+    /// CPUs that the program was busy on, in A and in B.
+    pub busy: [f64; 2],
     pub parts: Vec<Share>,
     /// All parts but those of the machine together; `None` unless both had no time to spare, and were loaded beside the reference.
     pub corrected: Option<Corrected>,
@@ -182,6 +184,7 @@ pub(super) fn split(a: &[Sums], b: &[Sums], evidence: &Evidence) -> Result<Split
         ci95: interval(0, 0.0),
         from_hz: from.rate_hz,
         to_hz: to.rate_hz,
+        busy: [from.busy, to.busy],
         parts: terms.iter().zip(parts_ln).enumerate().map(part).collect(),
         corrected: is_corrected.then_some(corrected),
         clockless: !terms.iter().any(|term| matches!(term, Term::Clock { .. })),

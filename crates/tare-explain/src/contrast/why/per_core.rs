@@ -1,0 +1,23 @@
+//! Two machines, core by core: what one busy CPU does in a second. By the iron law X / b = f · IPC / I, so that its difference is the sum of
+//! the parts that are not CPU time.
+
+use super::split::Split;
+use tare_model::why::{Change, Part};
+
+/// The rate over the CPUs that were busy; `None` where no CPU was.
+pub(super) fn per_core(split: &Split, unit: &str) -> Option<Change> {
+    let [from, to] = [split.from_hz / split.busy[0], split.to_hz / split.busy[1]];
+    let parts: Vec<Part> = super::by_size(split).into_iter().filter(Part::is_per_core).collect();
+    let ends = parts.iter().map(|part| part.ci95).collect::<Option<Vec<_>>>();
+    let ln = (to / from).ln();
+    ln.is_finite().then(|| Change {
+        from,
+        to,
+        unit: unit.to_owned(),
+        ln,
+        ci95: ends.filter(|ends| !ends.is_empty()).map(|ends| {
+            ends.iter()
+                .fold([0.0, 0.0], |[low, high], [part_low, part_high]| [low + part_low, high + part_high])
+        }),
+    })
+}
