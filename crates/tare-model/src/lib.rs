@@ -8,6 +8,7 @@
 pub mod better;
 pub mod calibration;
 pub mod cause_page;
+pub mod ceiling;
 pub mod check;
 pub mod comparison;
 pub mod condition;

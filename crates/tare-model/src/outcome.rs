@@ -38,6 +38,7 @@ pub use timeline::{Compiled, LatencyFall, Stage, State, Timeline, WarmUpTimeline
 pub use weights::{AgainstReference, Estimate, Gross, GrossIs, Net, NetOrMissing, TareCause, TarePart};
 
 use crate::Reading;
+use crate::ceiling::CeilingShare;
 use crate::plan::StartUp;
 use crate::tool::ToolMetrics;
 use schemars::JsonSchema;
@@ -106,6 +107,9 @@ pub struct Figures {
     pub net: NetOrMissing,
     /// The parts between them: they sum to ln(net / gross) (http) or ln(gross / net) (command).
     pub tare: Vec<TarePart>,
+    /// What it used of what the machine can do at most (`tare ceiling`).
+    #[serde(default)]
+    pub ceiling: Reading<CeilingShare>,
     /// What was measured in each trial, one entry for each metric (of commands: for each metric of the first one).
     #[serde(default)]
     pub metrics: Vec<Metric>,

@@ -1,5 +1,6 @@
 //! What a session was resolved to do.
 
+use crate::ceiling::KnownBounds;
 use crate::reference_level::KnownReference;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,9 @@ pub struct Plan {
     /// What ends the trials; `None`: their number, or the rule of the workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopping: Option<Stopping>,
+    /// What was known of what bounds the figure.
+    #[serde(default)]
+    pub bounds: KnownBounds,
 }
 
 /// Trials go on until gross is known well enough, or time is up.

@@ -1,7 +1,7 @@
 //! The JSON schema of what each command prints with `--json`: generated from the types, and kept under `docs/schema`.
 
 use crate::{
-    calibration, cause_page, check, comparison, gate, load, outcome, steady, study, tool, tool_comparison,
+    calibration, cause_page, ceiling, check, comparison, gate, load, outcome, steady, study, tool, tool_comparison,
     tuning, why, zoo,
 };
 use schemars::generate::SchemaSettings;
@@ -56,6 +56,8 @@ outputs! {
     "calibrate", "calibrate", calibration::Calibration;
     "injections", "calibrate --list", Vec<calibration::Injection>;
     "zoo", "calibrate --zoo", zoo::Zoo;
+    "ceiling", "ceiling", ceiling::Ceilings;
+    "ceilings", "ceiling --list", Vec<ceiling::ListedCeiling>;
     "tune", "tune", tuning::TuneReport;
     "explain", "explain CAUSE", cause_page::CausePage;
     "causes", "explain", Vec<cause_page::CausePage>;

@@ -17,6 +17,7 @@
 //! were written.
 
 pub mod calibration;
+pub mod ceiling;
 pub mod comparison;
 mod error;
 mod header;

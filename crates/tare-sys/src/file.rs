@@ -5,6 +5,8 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 /// Opens `path` below `folder` for reading, without blocking (a pipe has no writer to wait for).
 ///
@@ -163,6 +165,27 @@ pub fn send_file(socket: impl AsFd, file: &File, offset: u64, bytes: usize) -> i
     })
 }
 
+/// A file in a folder that has no name, and is gone with its last descriptor, also when the process is killed (`O_TMPFILE`).
+///
+/// # Errors
+/// As `open`; `EOPNOTSUPP` on a file system that has no such files.
+pub fn nameless(folder: &Path) -> io::Result<File> {
+    File::options().read(true).write(true).custom_flags(libc::O_TMPFILE).open(folder)
+}
+
+/// Whether reads and writes go past the page cache (`O_DIRECT`): buffer, length and offset must then be multiples of the device's block.
+///
+/// # Errors
+/// As `fcntl`; `EINVAL` on a file system that has no such reads.
+pub fn set_direct(file: &File, on: bool) -> io::Result<()> {
+    let raw = file.as_raw_fd();
+    // SAFETY: no pointers are passed; the descriptor is open.
+    let flags = retry(|| unsafe { libc::fcntl(raw, libc::F_GETFL) as isize })? as i32;
+    let flags = if on { flags | libc::O_DIRECT } else { flags & !libc::O_DIRECT };
+    // SAFETY: as above.
+    retry(|| unsafe { libc::fcntl(raw, libc::F_SETFL, flags) as isize }).map(|_| ())
+}
+
 /// Writes to disk what is not there yet (`sync`), and waits for it.
 pub fn sync() {
     // SAFETY: takes no arguments, touches no memory, cannot fail.
@@ -184,6 +207,23 @@ mod tests {
         let (facts, metadata) = (facts(&file).unwrap(), file.metadata().unwrap());
         assert_eq!((facts.kind, facts.bytes), (Kind::File, metadata.len()));
         assert_eq!(facts.modified_unix_s, std::os::unix::fs::MetadataExt::mtime(&metadata));
+    }
+
+    #[test]
+    fn a_file_without_a_name_is_in_no_folder() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let count = || std::fs::read_dir(folder).unwrap().count();
+        let before = count();
+        // A file system may have no such files, and no direct reads.
+        let Ok(file) = nameless(folder) else { return };
+        std::os::unix::fs::FileExt::write_all_at(&file, b"kept", 0).unwrap();
+        assert_eq!(count(), before);
+        if set_direct(&file, true).is_ok() {
+            set_direct(&file, false).unwrap();
+        }
+        let mut kept = [0; 4];
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut kept, 0).unwrap();
+        assert_eq!(&kept, b"kept");
     }
 
     #[test]

@@ -164,6 +164,26 @@ pub fn take_error(fd: impl AsFd) -> io::Result<Option<io::Error>> {
     Ok((code != 0).then(|| io::Error::from_raw_os_error(code)))
 }
 
+/// TCP segments that this socket has sent so far, acknowledgements and those sent again included (`tcpi_segs_out` of `TCP_INFO`, Linux 4.2).
+///
+/// # Errors
+/// As `getsockopt`; `Unsupported` where the kernel's answer is too short to hold it.
+pub fn segments_sent(fd: impl AsFd) -> io::Result<u32> {
+    /// Where the kernel's `struct tcp_info` has it: its layout only grows at the end.
+    const AT: usize = 136;
+    let mut info = [0u8; AT + 4];
+    let mut len = info.len() as libc::socklen_t;
+    let raw = fd.as_fd().as_raw_fd();
+    // SAFETY: `info` is writable for `len` bytes, and both live through the call.
+    check(unsafe {
+        libc::getsockopt(raw, libc::IPPROTO_TCP, libc::TCP_INFO, info.as_mut_ptr().cast(), &mut len)
+    })?;
+    match info.last_chunk::<4>() {
+        Some(bytes) if len as usize >= info.len() => Ok(u32::from_ne_bytes(*bytes)),
+        _ => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
 /// The address of this end.
 pub fn local_addr(fd: impl AsFd) -> io::Result<SocketAddr> {
     address_of(|address, len| {

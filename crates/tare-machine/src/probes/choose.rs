@@ -57,7 +57,7 @@ pub(super) fn siblings(facts: &[CpuFacts], allowed: &[u32]) -> Reading<[u32; 2]>
 }
 
 /// Two allowed CPUs of two cores, of one node where that can be.
-pub(super) fn apart(facts: &[CpuFacts], allowed: &[u32]) -> Result<[u32; 2], Missing> {
+pub fn apart(facts: &[CpuFacts], allowed: &[u32]) -> Result<[u32; 2], Missing> {
     let of_allowed: Vec<&CpuFacts> = facts.iter().filter(|fact| allowed.contains(&fact.cpu)).collect();
     let [first, rest @ ..] = of_allowed.as_slice() else {
         return Err(Missing::new("the CPUs are not known"));

@@ -6,17 +6,25 @@
 
 mod arithmetic;
 pub mod audit;
-mod choose;
+pub mod bandwidth;
+pub mod choose;
 pub mod clock;
 mod clock_cost;
 pub mod company;
+pub mod compute;
+pub mod disk;
+pub mod dispatch;
+pub mod echo;
 pub mod exit;
 pub mod gaps;
 pub mod handover;
 pub mod memory;
+pub mod packets;
+pub mod parked;
 mod place;
 pub mod smt;
 pub mod speed;
+pub mod stream;
 pub mod syscall;
 pub mod transfer;
 pub mod wakeup;

@@ -28,6 +28,7 @@ fn an_identity_comes_back_from_the_record_and_older_records_have_none() {
         load_cpus: Vec::new(),
         ref_clock_hz: None,
         stopping: None,
+        bounds: tare_model::ceiling::KnownBounds::default(),
     };
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.tare");

@@ -44,6 +44,7 @@ fn verdict(bottleneck: Cause, findings: &[(Cause, f64)]) -> Outcome {
             load_cpus: Vec::new(),
             ref_clock_hz: None,
             stopping: None,
+            bounds: tare_model::ceiling::KnownBounds::default(),
         },
         trials: Vec::new(),
         notices: Vec::new(),

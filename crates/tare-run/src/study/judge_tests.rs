@@ -62,6 +62,7 @@ fn outcome(rate_hz: f64, p99_ns: f64, voluntary_hz: f64) -> Outcome {
             stopping: None,
             net: NetOrMissing::Missing(Missing::new("no levels")),
             tare: Vec::new(),
+            ceiling: tare_model::Reading::default(),
             metrics: Vec::new(),
         },
         answers: Answers {

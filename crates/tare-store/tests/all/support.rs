@@ -71,6 +71,7 @@ pub fn plan() -> Plan {
         load_cpus: vec![1],
         ref_clock_hz: None,
         stopping: None,
+        bounds: tare_model::ceiling::KnownBounds::default(),
     }
 }
 

@@ -335,6 +335,7 @@ pub fn plan(workload: Workload) -> Plan {
         load_cpus: vec![1],
         ref_clock_hz: None,
         stopping: None,
+        bounds: tare_model::ceiling::KnownBounds::default(),
     }
 }
 

@@ -367,6 +367,7 @@ pub fn generator_bound() -> Outcome {
                 gross: Gross::Measured(rate(129_000.0)),
                 gross_is: GrossIs::LowerBound,
                 tare: vec![part(TareCause::NoWork, 0.337), part(TareCause::Clock, -0.0212)],
+                ceiling: tare_model::Reading::default(),
                 net: net(129_000.0 * 0.3158f64.exp()),
                 ..base.figures
             },
@@ -436,6 +437,7 @@ pub fn unseen() -> (Record, Outcome) {
         figures: Figures {
             net: NetOrMissing::Missing(Missing::new("the server's CPUs cannot be seen from here")),
             tare: Vec::new(),
+            ceiling: tare_model::Reading::default(),
             ..outcome.figures
         },
         answers: Answers {
@@ -487,6 +489,7 @@ pub fn commands() -> (Record, Outcome) {
             gross: Gross::Measured(Estimate { value: 0.412, unit: "s".into(), ci95: Some([0.404, 0.42]) }),
             net: NetOrMissing::Missing(Missing::new("several commands have no common weight")),
             tare: Vec::new(),
+            ceiling: tare_model::Reading::default(),
             ..outcome.figures
         },
         answers: Answers {

@@ -71,6 +71,7 @@ pub(super) fn plan(sut: Sut) -> Plan {
         load_cpus: vec![1],
         ref_clock_hz: None,
         stopping: None,
+        bounds: tare_model::ceiling::KnownBounds::default(),
     }
 }
 
