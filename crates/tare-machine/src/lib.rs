@@ -19,6 +19,7 @@ pub mod placement;
 pub mod probes;
 pub mod procs;
 pub mod root;
+pub mod route;
 pub mod runtime;
 pub mod settings;
 pub mod sockets;

@@ -21,6 +21,7 @@
 mod block;
 pub mod calibration;
 pub mod cause_page;
+pub mod ceiling;
 pub mod comparison;
 pub mod doctor;
 mod figures;

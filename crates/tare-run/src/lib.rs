@@ -10,7 +10,9 @@
 mod arrivals;
 mod ask;
 mod blocks;
+mod bounds;
 pub mod calibrate;
+pub mod ceiling;
 pub mod compare;
 mod confirm;
 mod driven;

@@ -4,7 +4,7 @@
 //! length moves the stack, records keep it and `tare why` compares it, and a killed run would leave the folder behind. What a
 //! command starts in its turn, a script say, finds its own `tare` by the PATH as before.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The word.
 const NAME: &str = "tare";
@@ -17,6 +17,15 @@ fn here() -> Option<PathBuf> {
     let path = std::env::current_exe().ok()?;
     // A command line is text: a path that is none is not put into it.
     (path.file_name()? == NAME && path.is_file() && path.to_str().is_some()).then_some(path)
+}
+
+/// Which build of a program it is, in words: another one may cost another time for everything.
+pub fn build(program: &Path) -> String {
+    let about = std::fs::metadata(program).ok();
+    let modified = about.as_ref().and_then(|about| about.modified().ok());
+    let modified_ns =
+        modified.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok()).map(|at| at.as_nanos());
+    format!("build of {:?} bytes at {modified_ns:?}", about.map(|about| about.len()))
 }
 
 /// What a program is found by: its name, or for `tare` where this one is.

@@ -2,6 +2,7 @@
 //! meanwhile on the machine changes all of them alike.
 
 use crate::blocks::shuffle;
+use crate::bounds;
 use crate::driven::keep;
 use crate::error::LabError;
 use crate::identity;
@@ -19,6 +20,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 use tare_machine::Root;
 use tare_machine::placement::{self, Placement, Wanted};
+use tare_model::ceiling::KnownBounds;
 use tare_model::placement::Policy;
 use tare_model::plan::{CommandWorkload, Plan, StartUp, Workload};
 use tare_model::topology::Topology;
@@ -55,7 +57,9 @@ pub(crate) fn measure(request: &CommandRequest, running: &mut Running<'_>) -> Re
     running.will_start(&request.command.join(" "))?;
     let empty = Empty::new();
     let start_up = start_up::measured(request, empty.as_ref(), &runner, running)?;
-    running.open_record(plan_of_program(request, &programs.variants, start_up), taking_part)?;
+    let bounds = bounds::of_program(running);
+    let plan = Plan { bounds, ..plan_of_program(request, &programs.variants, start_up) };
+    running.open_record(plan, taking_part)?;
     let watch = Watch {
         sut_pids: Vec::new(),
         server_port: None,
@@ -204,5 +208,6 @@ fn plan_of_program(request: &CommandRequest, variants: &[Vec<String>], start_up:
         load_cpus: Vec::new(),
         ref_clock_hz: request.ref_clock_hz,
         stopping: runs.stopping,
+        bounds: KnownBounds::default(),
     }
 }

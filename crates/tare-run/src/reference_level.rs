@@ -2,8 +2,9 @@
 
 use crate::error::LabError;
 use crate::loads::drive::Drive;
+use crate::own_program;
 use crate::running::Running;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tare_explain::reference_level as levels;
 use tare_model::machine::MachineFacts;
 use tare_model::plan::Purpose;
@@ -57,7 +58,7 @@ fn key(drive: &Drive<'_>, facts: &MachineFacts) -> Option<String> {
     let placement = drive.placement;
     Some(format!(
         "boot {boot}, {}, {} connections, {} in flight, server on {:?}, {} generator threads on {:?}{}, stacks {:?}, trace {}",
-        build(&drive.request.embedded_program),
+        own_program::build(&drive.request.embedded_program),
         level.connections,
         level.pipeline,
         placement.sut_cpus,
@@ -67,13 +68,4 @@ fn key(drive: &Drive<'_>, facts: &MachineFacts) -> Option<String> {
         drive.request.watch.stacks,
         drive.request.watch.trace,
     ))
-}
-
-/// Another build may cost another time for a request.
-fn build(program: &Path) -> String {
-    let about = std::fs::metadata(program).ok();
-    let modified = about.as_ref().and_then(|about| about.modified().ok());
-    let modified_ns =
-        modified.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok()).map(|at| at.as_nanos());
-    format!("build of {:?} bytes at {modified_ns:?}", about.map(|about| about.len()))
 }

@@ -121,6 +121,11 @@ impl<'a> Running<'a> {
         self.session.record.as_deref()
     }
 
+    /// All that was read of the machine as the session began.
+    pub(crate) fn survey(&self) -> &Survey {
+        &self.survey
+    }
+
     /// Where journals are, and the lock of settings.
     pub fn state_dir(&self) -> &'a Path {
         &self.session.state_dir

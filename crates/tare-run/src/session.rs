@@ -2,6 +2,7 @@
 //! and put on disk, and everything closed.
 
 use crate::blocks::{self, Stint};
+use crate::bounds;
 use crate::confirm;
 use crate::driven::keep;
 use crate::error::LabError;
@@ -22,6 +23,7 @@ use std::path::PathBuf;
 use tare_machine::cgroup::Branch;
 use tare_machine::journal::{Journal, Pinned, pin_tasks};
 use tare_machine::{Root, cgroup};
+use tare_model::ceiling::KnownBounds;
 use tare_model::plan::{self, HttpWorkload, Plan, Purpose, Transport, TriedLayout, Workload};
 use tare_model::reference_level::KnownReference;
 
@@ -82,7 +84,12 @@ fn server(mut resolved: Resolved, running: &mut Running<'_>) -> Result<(), LabEr
     let reference = open_reference(&drive, &sut, running)?;
     let taking_part = identity::of_server(&sut, &request.load);
     let known = Reference::of(&drive, running);
-    let plan = plan_of_server(&sut, &drive, (tried_layouts, known.as_ref().map(Reference::known)));
+    let before = Beforehand {
+        tried_layouts,
+        reference: known.as_ref().map(Reference::known),
+        bounds: bounds::of_server(&sut, running),
+    };
+    let plan = plan_of_server(&sut, &drive, before);
     running.open_record(plan, taking_part)?;
     let confirm_s = if request.beside.confirm { confirm::EXPECTED_S } else { 0.0 };
     // How long somebody else's generator runs in each trial is known to it alone.
@@ -182,15 +189,22 @@ fn pin<'j>(resolved: &Resolved, sut: &Sut, journal: &'j Journal) -> Result<Optio
     })
 }
 
-/// What was found out before the plan: layouts that were tried, and the level of the reference.
-type Beforehand = (Vec<TriedLayout>, Option<KnownReference>);
+/// What was found out before the plan.
+struct Beforehand {
+    /// Layouts that were tried.
+    tried_layouts: Vec<TriedLayout>,
+    /// The level of the reference.
+    reference: Option<KnownReference>,
+    /// What bounds the figure.
+    bounds: KnownBounds,
+}
 
 fn plan_of_server(sut: &Sut, drive: &Drive<'_>, beforehand: Beforehand) -> Plan {
     let request = drive.request;
     Plan {
         argv: request.argv.clone(),
         started_unix_s: tare_sys::time::wall_s(),
-        workload: Workload::Http(workload(sut, drive, beforehand)),
+        workload: Workload::Http(workload(sut, drive, beforehand.tried_layouts, beforehand.reference)),
         sut_cpus: match (&sut.kind, &request.place.sut_cpus) {
             (_, Some(cpus)) => cpus.clone(),
             (plan::Sut::Embedded, None) => drive.placement.sut_cpus.clone(),
@@ -202,10 +216,16 @@ fn plan_of_server(sut: &Sut, drive: &Drive<'_>, beforehand: Beforehand) -> Plan 
         },
         ref_clock_hz: request.ref_clock_hz,
         stopping: request.trials.stopping,
+        bounds: beforehand.bounds,
     }
 }
 
-fn workload(sut: &Sut, drive: &Drive<'_>, (tried_layouts, reference): Beforehand) -> HttpWorkload {
+fn workload(
+    sut: &Sut,
+    drive: &Drive<'_>,
+    tried_layouts: Vec<TriedLayout>,
+    reference: Option<KnownReference>,
+) -> HttpWorkload {
     HttpWorkload {
         url: sut.target.as_ref().map(ToString::to_string),
         sut: sut.kind.clone(),

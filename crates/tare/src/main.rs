@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => commands::serve::serve(*args),
         Command::Doctor(args) => commands::doctor::doctor(&args, style),
         Command::Calibrate(args) => commands::calibrate::calibrate(&args, style),
+        Command::Ceiling(args) => commands::ceiling::ceiling(&args, style),
         Command::Steady(args) => commands::steady::steady(&args, style),
         Command::Tune(args) => commands::tune::tune(&args, style),
         Command::Recover => commands::recover::recover(),

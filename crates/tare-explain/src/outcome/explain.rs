@@ -1,17 +1,18 @@
 //! From a record to its outcome.
 
 use super::verdict::{verdict, verdict_on_capacity};
-use super::{accounting, against, metrics, own_cost, own_count, requests, stages};
+use super::gross::gross;
+use super::{accounting, against, ceiling, metrics, own_cost, own_count, requests, stages};
 use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
-use crate::capacity::{command, estimate, net, runs, schedule};
+use crate::capacity::{command, net, schedule};
 use crate::timeline::{rate_over_time, spikes};
 use tare_model::outcome::{
-    AgainstReference, Answers, CommandSummary, Conditions, Figures, Gross, Net, NetOrMissing, Outcome,
+    AgainstReference, Answers, CommandSummary, Conditions, Figures, Net, NetOrMissing, Outcome,
     OverTime, SCHEMA, TarePart,
 };
 use tare_model::plan::{CommandWorkload, Plan, Transport, Workload};
-use tare_model::{Missing, Reading, Record};
+use tare_model::{Reading, Record};
 
 /// Explains a record: gross, tare, net, bottleneck, findings, accounting and warnings.
 ///
@@ -30,6 +31,7 @@ pub fn explain(record: &Record) -> Outcome {
         verdict,
         figures: Figures {
             gross: gross(&accounting),
+            ceiling: ceiling::share(&accounting),
             gross_is,
             stopping: accounting.stopping,
             net: net(&accounting),
@@ -74,22 +76,6 @@ fn commands_of(plan: &Plan) -> &[String] {
         Workload::Command(commands) => &commands.commands,
         Workload::Http(_) => &[],
     }
-}
-
-fn gross(accounting: &Accounting) -> Gross {
-    let figure: fn(&Closed) -> Option<f64> = match accounting.http {
-        Some(_) => Closed::rate_hz,
-        None => runs::mean_s,
-    };
-    let unit = accounting.record.plan.workload.unit();
-    let why = match accounting.http {
-        _ if accounting.asked.trials.is_empty() => "no trial was finished",
-        Some(server) if server.url.is_none() => "nobody counted the operations",
-        _ => "the requests could not be counted",
-    };
-    estimate::estimate(&accounting.gross_level(), unit, figure)
-        .map(|estimate| estimate::stopped(estimate, accounting.stopping.as_ref()))
-        .map_or_else(|| Gross::Missing { reason: Missing::new(why), unit: unit.to_owned() }, Gross::Measured)
 }
 
 fn net(accounting: &Accounting) -> NetOrMissing {

@@ -2,12 +2,14 @@
 
 pub(crate) mod accounting;
 pub(crate) mod against;
+pub(crate) mod ceiling;
 mod compiles;
 pub(crate) mod confirmation;
 pub(crate) mod execution;
 pub(crate) mod explain;
 mod failures;
 mod generator_report;
+pub(crate) mod gross;
 pub mod load;
 pub(crate) mod metrics;
 pub(crate) mod own_cost;

@@ -1,6 +1,6 @@
 //! What holds the figure of the asked level, what was lost beside it, and whether that can be trusted.
 
-use super::{confirmation, generator_report, own_count, warnings};
+use super::{ceiling, confirmation, generator_report, own_count, warnings};
 use crate::accounting::NO_VERDICT;
 use crate::bottlenecks;
 use crate::bottlenecks::signs::concurrency::little_more;
@@ -38,7 +38,8 @@ fn verdict_on_answers(accounting: &Accounting) -> (Verdict, GrossIs) {
             // Errors show in the requests, whatever the time accounting says.
             && !fails(accounting)
             && generator_report::other_time(accounting).is_none()
-            && own_count::other_count(accounting).is_none(),
+            && own_count::other_count(accounting).is_none()
+            && ceiling::above_link(accounting).is_none(),
         warnings: warnings::warnings(accounting, bottleneck, &judgement.unjudged),
         bottleneck: bottleneck.cause,
         bottleneck_confidence: own.map(|finding| finding.confidence),

@@ -8,6 +8,7 @@ use crate::capacity::core_latency::{self, Moved};
 use crate::capacity::levels::Accounting;
 use crate::capacity::schedule;
 use crate::capacity::service_demand::Basis;
+use crate::outcome::ceiling::{self, Above, AboveLink};
 use crate::outcome::compiles::{Compiles, compiles};
 use crate::outcome::failures::{self, Mostly, NO_REQUESTS_HINT, errors_text, no_requests_text};
 use crate::outcome::generator_report::{self, OtherTime};
@@ -74,6 +75,8 @@ enum Doubt<'a> {
     ScheduleMissed {
         share: f64,
     },
+    AboveLink(AboveLink),
+    AboveCeiling(Above),
     ReportOfOtherTime(OtherTime),
     ReportOfOtherCount(OtherCount),
     GeneratorComplains(&'a str),
@@ -133,6 +136,8 @@ impl Doubt<'_> {
             Doubt::Errors { .. } | Doubt::RunsFailed { .. } => "errors",
             Doubt::GeneratorSaturated => "generator-saturated",
             Doubt::ScheduleMissed { .. } => SCHEDULE_MISSED,
+            Doubt::AboveLink(_) => "above-link-speed",
+            Doubt::AboveCeiling(_) => "above-ceiling",
             Doubt::ReportOfOtherTime(_) => "report-of-other-time",
             Doubt::ReportOfOtherCount(_) => "report-of-other-count",
             Doubt::GeneratorComplains(_) => "generator-complains",
@@ -188,6 +193,16 @@ impl Doubt<'_> {
             Doubt::ScheduleMissed { share } => {
                 format!("only {:.1} % of the scheduled requests were answered", 100.0 * share)
             }
+            Doubt::AboveLink(AboveLink { link, bits_per_s }) => format!(
+                "{:.2} Gbit/s are more than the network card {} carries ({:.2} Gbit/s): the count or the time is wrong",
+                bits_per_s / 1e9,
+                link.interface,
+                link.bits_per_s as f64 / 1e9
+            ),
+            Doubt::AboveCeiling(Above { name, share }) => format!(
+                "the figure is {share:.2} times the ceiling {name}: that was measured under worse conditions, or the server saves a part of \
+                 the work that the ceiling holds (a copy, a system call)"
+            ),
             Doubt::ReportOfOtherTime(OtherTime { said_s, watched_s }) => format!(
                 "the generator reports on {said_s:.2} s, and was watched for {watched_s:.2} s: its counts are not those of the window"
             ),
@@ -284,6 +299,10 @@ impl Doubt<'_> {
             Doubt::ReportOfOtherTime(_) | Doubt::ReportOfOtherCount(_) => {
                 "quote no figure; have --load run one generator once, which loads from its start to its end"
             }
+            Doubt::AboveLink(_) => {
+                "quote no figure; see whether the requests went to that host at all (a proxy or a cache on this machine answers too)"
+            }
+            Doubt::AboveCeiling(_) => "measure the ceilings again while the machine is idle (tare ceiling)",
             Doubt::GeneratorComplains(_) => {
                 "see whether it did what you meant: its counts are of what it did"
             }
@@ -400,6 +419,8 @@ fn http<'a>(accounting: &'a Accounting, bottleneck: Verdict, warnings: &mut Vec<
     if let Some((requests, scheduled)) = scheduled.filter(|_| schedule::missed(pool)) {
         warnings.push(Doubt::ScheduleMissed { share: requests / scheduled });
     }
+    warnings.extend(ceiling::above_link(accounting).map(Doubt::AboveLink));
+    warnings.extend(ceiling::above(accounting).map(Doubt::AboveCeiling));
     warnings.extend(generator_report::other_time(accounting).map(Doubt::ReportOfOtherTime));
     warnings.extend(own_count::other_count(accounting).map(Doubt::ReportOfOtherCount));
     warnings.extend(generator_report::complaint(accounting).map(Doubt::GeneratorComplains));

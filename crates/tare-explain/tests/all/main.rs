@@ -9,6 +9,7 @@
 mod any_record;
 mod bottlenecks;
 mod causes;
+mod ceiling;
 mod changes;
 mod commands;
 mod contract;

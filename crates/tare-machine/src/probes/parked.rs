@@ -9,8 +9,8 @@ use tare_model::Missing;
 use tare_stats::median;
 use tare_sys::time::monotonic_ns;
 
-/// Round trips of one batch.
-const BATCH: u32 = 20;
+/// Round trips that are kept, at most.
+const TRIPS_MAX: usize = 100_000;
 /// Longest that one waits for the other: then it looks whether it is still wanted.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// Whose turn it is.
@@ -18,7 +18,8 @@ const ASKED: u32 = 1;
 const ANSWERED: u32 = 0;
 const ENDED: u32 = 2;
 
-/// Seconds from waking a thread that sleeps on the second CPU until it runs and has woken the first one back, halved: the median of batches.
+/// Seconds from waking a thread that sleeps on the second CPU until it runs and has woken the first one back, halved: the median of round trips, so that those in which somebody
+/// else had a CPU do not count.
 ///
 /// # Errors
 /// Why one of the threads could not run.
@@ -32,26 +33,23 @@ pub fn run(cpus: [u32; 2], duration_ns: u64) -> Result<f64, Missing> {
             thread::Builder::new().name("tare-probe".into()).spawn(answer)
         };
         let other = other.map_err(|error| Missing::new(format!("no thread for the probe: {error}")))?;
-        let mut batches_ns = Vec::new();
+        let mut trips_ns = Vec::new();
         let mut now_ns = monotonic_ns();
-        while now_ns < end_ns {
-            for _ in 0..BATCH {
-                turn.store(ASKED, Ordering::Release);
-                other.thread().unpark();
-                if !wait_for(&turn, ANSWERED, end_ns) {
-                    break;
-                }
+        while now_ns < end_ns && trips_ns.len() < TRIPS_MAX {
+            turn.store(ASKED, Ordering::Release);
+            other.thread().unpark();
+            if !wait_for(&turn, ANSWERED, end_ns) {
+                break;
             }
             let begun_ns = std::mem::replace(&mut now_ns, monotonic_ns());
-            batches_ns.push((now_ns - begun_ns) as f64);
+            trips_ns.push((now_ns - begun_ns) as f64);
         }
         turn.store(ENDED, Ordering::Release);
         other.thread().unpark();
-        // The last batch is cut off by the end of the time, the first one holds the other's start.
-        let whole = batches_ns.get(1..batches_ns.len().saturating_sub(1)).unwrap_or_default();
-        let batch_ns = median(whole)
+        // The first one holds the other's start.
+        let trip_ns = median(trips_ns.get(1..).unwrap_or_default())
             .ok_or_else(|| Missing::new(format!("CPUs {} and {} hardly ran in the time given", cpus[0], cpus[1])))?;
-        Ok(batch_ns / f64::from(2 * BATCH) / 1e9)
+        Ok(trip_ns / 2.0 / 1e9)
     })
 }
 

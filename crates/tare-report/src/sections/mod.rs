@@ -1,6 +1,7 @@
 //! The parts of a report, one file each. A section turns the record and the outcome into blocks.
 
 mod bottleneck;
+mod ceiling;
 mod commands;
 mod cpus;
 mod downstream;
@@ -46,6 +47,7 @@ static SECTIONS: &[&Section] = &[
     &commands::COMPARISON,
     &commands::TABLE,
     &net::SECTION,
+    &ceiling::SECTION,
     &stopping::SECTION,
     &findings::SECTION,
     &steadiness::SECTION,

@@ -48,7 +48,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Measure", &["run", "load", "serve", "steady"]),
     ("Compare", &["compare", "gate", "plan", "why"]),
     ("Read a result", &["show", "explain", "report", "export", "flame", "schema"]),
-    ("Know the machine", &["doctor", "tune", "calibrate", "recover"]),
+    ("Know the machine", &["doctor", "ceiling", "tune", "calibrate", "recover"]),
     ("Use tare", &["help", "man", "completions"]),
 ];
 

@@ -1,6 +1,7 @@
 //! The arguments. Parsing only validates what can be judged from the text alone; nothing happens here.
 
 pub mod calibrate;
+pub mod ceiling;
 pub mod choice;
 pub mod compare;
 pub mod doctor;
@@ -226,6 +227,20 @@ pub enum Command {
     /// Exit codes: 0 at least 95 % of the runs were right, and no undisturbed one raised an alarm; 1 not so; 2 bad usage; 130 interrupted
     /// (what was done is kept).
     Calibrate(calibrate::CalibrateArgs),
+    /// Measure what this machine can do at most.
+    ///
+    /// System calls, wake-ups, switches, pipes, events; requests, connections, packets and bytes over loopback; bandwidth and latency of
+    /// memory; a core's arithmetic, hash and cipher; the disk; the reference server. Each is sampled once in each round, in an order
+    /// drawn at random, so that a bad moment of the host meets all alike: its ceiling is the median of the rounds, with a 95 % interval
+    /// of that median.
+    ///
+    /// It is kept until the machine is started anew. 'tare run' then says its share of the tightest ceiling whose conditions match: "94 % of
+    /// what this loopback can carry". A figure above a ceiling is a warning, one above the speed of the network card is not valid.
+    ///
+    /// Load goes to loopback alone. The disk gets 65 MiB below --dir, in files without a name: nothing is left, also after kill -9.
+    ///
+    /// Exit codes: 0 done, whatever could not be measured; 2 bad usage, nothing started; 130 interrupted (nothing is kept).
+    Ceiling(ceiling::CeilingArgs),
     /// Hold the machine still while something is measured.
     ///
     /// And always put it back. Without a mode nothing is changed: it shows the values of the settings, or, with settings named, what --apply

@@ -2,6 +2,7 @@
 
 mod builds;
 pub mod calibrate;
+pub mod ceiling;
 pub mod compare;
 mod compare_records;
 mod compare_results;

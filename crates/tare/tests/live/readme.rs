@@ -30,6 +30,8 @@ const SHORTER: &[(&str, &str)] = &[
     ("tare doctor", "tare doctor --no-probes"),
     ("tare compare --sut", "tare compare --budget 6s --sut"),
     ("--budget 2m", "--budget 12s"),
+    ("tare ceiling", "tare ceiling --budget 3s"),
+    ("tare ceiling --budget 3s --list", "tare ceiling --list"),
     ("-test.count=10", "-test.count=10 -test.benchtime=20ms"),
 ];
 const SHORT_RUN: &str = "tare run -d 500ms --trials 2 -w 300ms --no-levels --no-reference ";
