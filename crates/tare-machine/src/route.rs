@@ -61,10 +61,15 @@ mod tests {
         std::fs::create_dir_all(dir.path().join("proc/net")).unwrap();
         let hexadecimal = |octets: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(octets));
         let route = |interface: &str, to: [u8; 4], mask: [u8; 4], flags: &str, metric: u32| {
-            format!("{interface}\t{}\t00000000\t{flags}\t0\t0\t{metric}\t{}\t0\t0\t0\n", hexadecimal(to), hexadecimal(mask))
+            format!(
+                "{interface}\t{}\t00000000\t{flags}\t0\t0\t{metric}\t{}\t0\t0\t0\n",
+                hexadecimal(to),
+                hexadecimal(mask)
+            )
         };
         let table = [
-            "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n".to_owned(),
+            "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
+                .to_owned(),
             route("wlan0", [0; 4], [0; 4], "0003", 600),
             route("eth0", [0; 4], [0; 4], "0003", 100),
             route("docker0", [172, 17, 0, 0], [255, 255, 0, 0], "0001", 0),

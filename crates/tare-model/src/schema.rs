@@ -1,8 +1,8 @@
 //! The JSON schema of what each command prints with `--json`: generated from the types, and kept under `docs/schema`.
 
 use crate::{
-    calibration, cause_page, ceiling, check, comparison, gate, load, outcome, steady, study, tool, tool_comparison,
-    tuning, why, zoo,
+    calibration, cause_page, ceiling, check, comparison, gate, load, outcome, steady, study, tool,
+    tool_comparison, tuning, why, zoo,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};

@@ -17,7 +17,10 @@ pub fn report(found: &Ceilings) -> Report {
     ];
     let rows = found.ceilings.iter().map(row).collect();
     let mut parts = vec![
-        Part { title: "", blocks: vec![Block::Headline(Text::strong(headline(found))), Block::Line(Text::dim(how(found)))] },
+        Part {
+            title: "",
+            blocks: vec![Block::Headline(Text::strong(headline(found))), Block::Line(Text::dim(how(found)))],
+        },
         Part { title: "", blocks: vec![Block::Table(Table { columns, rows })] },
     ];
     parts.extend(Part::of("Not as usual", notes(found)));
@@ -48,7 +51,9 @@ fn row(ceiling: &Ceiling) -> Row {
     let cells = match &ceiling.estimate {
         Reading::Measured(estimate) => {
             let shown = |value: f64| format::with_unit(value, &estimate.unit);
-            let interval = estimate.ci95.map_or(NONE.to_owned(), |[low, high]| format!("{} to {}", shown(low), shown(high)));
+            let interval = estimate
+                .ci95
+                .map_or(NONE.to_owned(), |[low, high]| format!("{} to {}", shown(low), shown(high)));
             [Text::strong(shown(estimate.value)), Text::plain(interval)]
         }
         _ => [Text::dim(NONE), Text::dim(NONE)],
@@ -60,7 +65,9 @@ fn row(ceiling: &Ceiling) -> Row {
 /// What is missing and why, and what was measured in another way.
 fn notes(found: &Ceilings) -> Vec<Block> {
     let note = |ceiling: &Ceiling| match &ceiling.estimate {
-        Reading::Missing(missing) if missing.remedy.is_empty() => Some(format!("{}: {}", ceiling.name, missing.why)),
+        Reading::Missing(missing) if missing.remedy.is_empty() => {
+            Some(format!("{}: {}", ceiling.name, missing.why))
+        }
         Reading::Missing(missing) => Some(format!("{}: {} ({})", ceiling.name, missing.why, missing.remedy)),
         Reading::NotApplicable { not_applicable } => Some(format!("{}: {not_applicable}", ceiling.name)),
         Reading::Measured(_) if ceiling.note.is_empty() => None,
@@ -94,7 +101,9 @@ pub fn list(all: &[ListedCeiling]) -> Report {
         Row::Cells(vec![Text::plain(&one.name), Text::plain(&one.unit), Text::plain(&one.about)])
     };
     let table = Table { columns, rows: all.iter().map(row).collect() };
-    let fields = |one: &ListedCeiling| vec![one.name.as_str().into(), one.unit.as_str().into(), one.about.as_str().into()];
+    let fields = |one: &ListedCeiling| {
+        vec![one.name.as_str().into(), one.unit.as_str().into(), one.about.as_str().into()]
+    };
     Report {
         parts: vec![Part { title: "", blocks: vec![Block::Table(table)] }],
         rows: Rows { header: &["ceiling", "unit", "about"], rows: all.iter().map(fields).collect() },

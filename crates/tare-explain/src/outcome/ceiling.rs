@@ -33,14 +33,17 @@ fn found(accounting: &Accounting) -> Result<CeilingShare, Missing> {
         Missing::new("nothing that was observed says which ceiling bounds a program that runs and ends")
     })?;
     if http.transport != Transport::Loopback {
-        return Err(Missing::new("the ceilings of the network are those of loopback, and the server is elsewhere"));
+        return Err(Missing::new(
+            "the ceilings of the network are those of loopback, and the server is elsewhere",
+        ));
     }
     let Gross::Measured(gross) = gross(accounting) else {
         return Err(Missing::new("there is no gross figure to hold against a ceiling"));
     };
     let mut bounds = bounds(accounting, http, &known, &gross);
     bounds.sort_by(|one, other| other.share().total_cmp(&one.share()));
-    let all = bounds.iter().map(|bound| BoundShare { name: bound.name.clone(), share: bound.share() }).collect();
+    let all =
+        bounds.iter().map(|bound| BoundShare { name: bound.name.clone(), share: bound.share() }).collect();
     let tightest = bounds.into_iter().next().filter(|bound| bound.share().is_finite());
     let tightest = tightest.ok_or_else(|| {
         Missing::with_remedy("no ceiling was measured under the conditions of this run", "run tare ceiling")
@@ -76,7 +79,12 @@ impl Bound {
     }
 }
 
-fn bounds(accounting: &Accounting, http: &HttpWorkload, known: &KnownCeilings, gross: &Estimate) -> Vec<Bound> {
+fn bounds(
+    accounting: &Accounting,
+    http: &HttpWorkload,
+    known: &KnownCeilings,
+    gross: &Estimate,
+) -> Vec<Bound> {
     let requests = gross.unit == "req/s";
     let level = accounting.asked_level().filter(|_| requests);
     let depth = level.map_or(1.0, |level| f64::from(level.pipeline));
@@ -109,7 +117,9 @@ fn bounds(accounting: &Accounting, http: &HttpWorkload, known: &KnownCeilings, g
     }
     // What came in at both ends of the connections that lasted: every packet once.
     let packets = accounting.asked.pool.around.own_packets.zip(accounting.asked.pool.answered.requests);
-    if let Some((packets, answers)) = packets.filter(|(packets, answers)| requests && *packets > 0.0 && *answers > 0.0) {
+    if let Some((packets, answers)) =
+        packets.filter(|(packets, answers)| requests && *packets > 0.0 && *answers > 0.0)
+    {
         let per_request = packets / answers;
         let bytes = moved.map_or(SIZES[0], |moved| moved.bytes_per_request() / per_request);
         let bytes = bytes.clamp(SIZES[0], SIZES[2]);
@@ -149,7 +159,11 @@ fn between(
         (Some((low, below)), Some((high, above))) if low < high => {
             let share = (at / low).ln() / (high / low).ln();
             let mix = |one: f64, other: f64| (one.ln() * (1.0 - share) + other.ln() * share).exp();
-            let ci95 = below.1.ci95.zip(above.1.ci95).map(|(one, other)| [mix(one[0], other[0]), mix(one[1], other[1])]);
+            let ci95 = below
+                .1
+                .ci95
+                .zip(above.1.ci95)
+                .map(|(one, other)| [mix(one[0], other[0]), mix(one[1], other[1])]);
             let value = mix(below.1.value, above.1.value);
             let name = if share < 0.5 { &below.0 } else { &above.0 };
             let of = format!("between those of {low} and {high} {what}, for {at:.0}");
@@ -157,9 +171,11 @@ fn between(
             Some((name.clone(), Estimate { value, unit: below.1.unit.clone(), ci95 }, of))
         }
         (Some((point, one)), Some(_)) => Some((one.0.clone(), one.1.clone(), format!("{point} {what}"))),
-        (Some((point, one)), None) if Some(point) == points.last() => {
-            Some((one.0.clone(), one.1.clone(), format!("that of {point} {what}, the most that were measured")))
-        }
+        (Some((point, one)), None) if Some(point) == points.last() => Some((
+            one.0.clone(),
+            one.1.clone(),
+            format!("that of {point} {what}, the most that were measured"),
+        )),
         _ => None,
     }
 }
@@ -240,5 +256,6 @@ pub(crate) fn above_link(accounting: &Accounting) -> Option<AboveLink> {
     let packets = if is_single { moved.requests * PACKET_BYTES } else { 0.0 };
     let bytes = moved.bytes_in.max(moved.bytes_out) + packets;
     let bits_per_s = 8.0 * bytes / moved.seconds;
-    (bits_per_s > LINK_TOLERANCE * link.bits_per_s as f64).then(|| AboveLink { link: link.clone(), bits_per_s })
+    (bits_per_s > LINK_TOLERANCE * link.bits_per_s as f64)
+        .then(|| AboveLink { link: link.clone(), bits_per_s })
 }

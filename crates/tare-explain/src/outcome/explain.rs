@@ -1,15 +1,15 @@
 //! From a record to its outcome.
 
-use super::verdict::{verdict, verdict_on_capacity};
 use super::gross::gross;
+use super::verdict::{verdict, verdict_on_capacity};
 use super::{accounting, against, ceiling, metrics, own_cost, own_count, requests, stages};
 use crate::accounting::Closed;
 use crate::capacity::levels::Accounting;
 use crate::capacity::{command, net, schedule};
 use crate::timeline::{rate_over_time, spikes};
 use tare_model::outcome::{
-    AgainstReference, Answers, CommandSummary, Conditions, Figures, Net, NetOrMissing, Outcome,
-    OverTime, SCHEMA, TarePart,
+    AgainstReference, Answers, CommandSummary, Conditions, Figures, Net, NetOrMissing, Outcome, OverTime,
+    SCHEMA, TarePart,
 };
 use tare_model::plan::{CommandWorkload, Plan, Transport, Workload};
 use tare_model::{Reading, Record};

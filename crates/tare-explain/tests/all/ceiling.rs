@@ -48,7 +48,8 @@ const FLOWS: [(&str, f64, &str); 3] = [
 
 #[test]
 fn the_tightest_ceiling_is_the_one_of_which_most_is_used() {
-    let ceilings = [&FLOWS[..], &[("reference-depth-1", 125_000.0, "req/s"), ("loopback-bytes", 3e9, "B/s")]].concat();
+    let ceilings =
+        [&FLOWS[..], &[("reference-depth-1", 125_000.0, "req/s"), ("loopback-bytes", 3e9, "B/s")]].concat();
     let found = share(&run(64, &ceilings));
     assert_eq!(found.tightest, "reference-depth-1");
     assert!((found.share - 0.8).abs() < 0.01, "{found:?}");
@@ -69,7 +70,10 @@ fn between_two_numbers_of_connections_the_ceiling_is_between_theirs() {
     assert!(found.of.contains("between those of 1 and 64 connections, for 8"), "{}", found.of);
     assert_eq!(share(&run(64, &FLOWS)).of, "64 connections");
     let most = share(&run(5_000, &FLOWS));
-    assert!(most.tightest == "loopback-flows-1024" && most.of.contains("the most that were measured"), "{most:?}");
+    assert!(
+        most.tightest == "loopback-flows-1024" && most.of.contains("the most that were measured"),
+        "{most:?}"
+    );
 }
 
 #[test]
@@ -78,12 +82,19 @@ fn what_the_reference_server_passed_is_no_ceiling() {
     assert_eq!(found.bounds.len(), 1, "{found:?}");
     assert_eq!(found.tightest, "reference-depth-1");
     // One connection is another matter: the reference was measured with 64.
-    assert_eq!(share(&run(1, &[FLOWS[0], ("reference-depth-1", 250_000.0, "req/s")])).tightest, "loopback-flows-1");
+    assert_eq!(
+        share(&run(1, &[FLOWS[0], ("reference-depth-1", 250_000.0, "req/s")])).tightest,
+        "loopback-flows-1"
+    );
 }
 
 #[test]
 fn requests_in_flight_on_a_connection_are_held_against_the_reference_as_deep() {
-    let ceilings = [&FLOWS[..], &[("reference-depth-1", 100_000.0, "req/s"), ("reference-depth-16", 400_000.0, "req/s")]].concat();
+    let ceilings = [
+        &FLOWS[..],
+        &[("reference-depth-1", 100_000.0, "req/s"), ("reference-depth-16", 400_000.0, "req/s")],
+    ]
+    .concat();
     let mut record = run(64, &ceilings);
     let Workload::Http(http) = &mut record.plan.workload else { panic!("a server") };
     http.levels[0].pipeline = 4;
@@ -100,7 +111,10 @@ fn without_ceilings_or_elsewhere_the_share_is_missing_with_its_reason() {
     let mut record = asked(&Scene::default());
     record.plan.bounds.ceilings = Reading::Missing(KnownBounds::no_ceilings());
     let missing = explain(&record).figures.ceiling.ok().expect_err("none are kept");
-    assert_eq!((missing.why.as_str(), missing.remedy.as_str()), ("no ceilings are kept for this boot", "run tare ceiling"));
+    assert_eq!(
+        (missing.why.as_str(), missing.remedy.as_str()),
+        ("no ceilings are kept for this boot", "run tare ceiling")
+    );
     assert!(!has_warning(&explain(&record), "above-ceiling"));
     let mut record = run(64, &FLOWS);
     let Workload::Http(http) = &mut record.plan.workload else { panic!("a server") };
@@ -138,7 +152,8 @@ fn a_figure_above_the_speed_of_the_network_card_is_not_valid() {
     // 100,000 answers of 1,400 bytes and 78 more on the wire: 1.18 Gbit/s.
     let outcome = explain(&remote(1_000_000_000, 1_400));
     assert!(has_warning(&outcome, "above-link-speed") && !outcome.verdict.valid);
-    let text = outcome.verdict.warnings.iter().find(|warning| warning.id == "above-link-speed").map(|one| &one.text);
+    let text =
+        outcome.verdict.warnings.iter().find(|warning| warning.id == "above-link-speed").map(|one| &one.text);
     assert!(text.is_some_and(|text| text.contains("1.18 Gbit/s") && text.contains("eth0")), "{text:?}");
     // Smallest packets alone need 0.16 Gbit/s; within 5 % nothing is said.
     assert!(has_warning(&explain(&remote(100_000_000, 100)), "above-link-speed"));

@@ -66,8 +66,7 @@ impl Scratch {
             let file = unnamed(&owned)?;
             let mut random = SplitMix64::new(bytes);
             // Nothing that a disk could take for zeroes or compress.
-            let piece: Vec<u8> =
-                (0..PIECE_BYTES / 8).flat_map(|_| random.next_u64().to_ne_bytes()).collect();
+            let piece: Vec<u8> = (0..PIECE_BYTES / 8).flat_map(|_| random.next_u64().to_ne_bytes()).collect();
             for at in (0..bytes).step_by(PIECE_BYTES) {
                 file.write_all_at(&piece, at)?;
             }
@@ -146,7 +145,9 @@ fn in_time<T: Send + 'static>(
 
 fn unusable(folder: &Path, error: &io::Error) -> Missing {
     let remedy = match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "free 65 MiB there, or name another folder (--dir)",
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "free 65 MiB there, or name another folder (--dir)"
+        }
         _ => "name a folder that may be written (--dir)",
     };
     Missing::with_remedy(format!("no file can be made in {}: {error}", folder.display()), remedy)
@@ -189,14 +190,18 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_there_is_missing_with_a_remedy() {
         let missing = Scratch::to_write(Path::new("/proc/no/such/folder")).unwrap_err();
-        assert!(missing.why.contains("/proc/no/such/folder") && missing.remedy.contains("--dir"), "{missing:?}");
+        assert!(
+            missing.why.contains("/proc/no/such/folder") && missing.remedy.contains("--dir"),
+            "{missing:?}"
+        );
     }
 
     #[test]
     fn names_that_ended_processes_left_are_removed_and_no_others() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        let (left, running) = (path(".tare-ceiling-4194305-1"), path(&format!(".tare-ceiling-{}-1", std::process::id())));
+        let (left, running) =
+            (path(".tare-ceiling-4194305-1"), path(&format!(".tare-ceiling-{}-1", std::process::id())));
         for path in [&left, &running, &path("mine"), &path(".tare-ceiling-x")] {
             std::fs::write(path, "").unwrap();
         }

@@ -18,7 +18,10 @@ const BATCH: u32 = 50;
 pub fn run(cpu: u32, duration_ns: u64) -> Result<f64, Missing> {
     on_cpu(cpu, duration_ns, move || {
         batches(duration_ns).map_err(|error| {
-            Missing::with_remedy(format!("no epoll instance: {error}"), "raise the limit on open files (ulimit -n)")
+            Missing::with_remedy(
+                format!("no epoll instance: {error}"),
+                "raise the limit on open files (ulimit -n)",
+            )
         })
     })
 }

@@ -46,7 +46,9 @@ pub fn run(setting: &Setting, duration_ns: u64) -> Result<f64, Missing> {
         .map(|(at, &[server, client])| {
             let (flows, polls) = (of_pair(at), setting.polls);
             let pair = move || {
-                on_first([client, server], duration_ns + OPENED_NS, move || pair(server, flows, polls, duration_ns))
+                on_first([client, server], duration_ns + OPENED_NS, move || {
+                    pair(server, flows, polls, duration_ns)
+                })
             };
             (flows > 0).then(|| std::thread::spawn(pair))
         })

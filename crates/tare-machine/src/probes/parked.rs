@@ -47,8 +47,9 @@ pub fn run(cpus: [u32; 2], duration_ns: u64) -> Result<f64, Missing> {
         turn.store(ENDED, Ordering::Release);
         other.thread().unpark();
         // The first one holds the other's start.
-        let trip_ns = median(trips_ns.get(1..).unwrap_or_default())
-            .ok_or_else(|| Missing::new(format!("CPUs {} and {} hardly ran in the time given", cpus[0], cpus[1])))?;
+        let trip_ns = median(trips_ns.get(1..).unwrap_or_default()).ok_or_else(|| {
+            Missing::new(format!("CPUs {} and {} hardly ran in the time given", cpus[0], cpus[1]))
+        })?;
         Ok(trip_ns / 2.0 / 1e9)
     })
 }

@@ -22,7 +22,9 @@ const WARM_UP: u64 = 5;
 pub fn run(pairs: &[[u32; 2]], duration_ns: u64) -> Result<f64, Missing> {
     let started: Vec<_> = pairs
         .iter()
-        .map(|&cpus| std::thread::spawn(move || on_first(cpus, duration_ns, move || pair(cpus[1], duration_ns))))
+        .map(|&cpus| {
+            std::thread::spawn(move || on_first(cpus, duration_ns, move || pair(cpus[1], duration_ns)))
+        })
         .collect();
     let ended = |thread: std::thread::JoinHandle<Result<f64, Missing>>| {
         thread.join().unwrap_or_else(|_| Err(Missing::new("the probe's thread ended early")))

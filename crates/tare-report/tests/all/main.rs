@@ -6,6 +6,7 @@
     reason = "a test may panic, and says why"
 )]
 
+mod ceiling;
 mod forms;
 mod gate;
 mod page;

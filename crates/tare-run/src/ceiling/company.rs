@@ -52,7 +52,9 @@ fn said(others_cpus: f64, steal_cpus: f64) -> Vec<Warning> {
     let others = (others_cpus > OTHERS_CPUS).then(|| {
         warning(
             "others-busy",
-            format!("other processes used {others_cpus:.1} CPUs meanwhile: the machine can do more than is shown"),
+            format!(
+                "other processes used {others_cpus:.1} CPUs meanwhile: the machine can do more than is shown"
+            ),
             "stop what else runs here (top), and measure again",
         )
     });

@@ -72,7 +72,10 @@ impl Ground {
             let bytes = each.min(ARRAY_BYTES_MAX);
             if bytes < ARRAY_BYTES_MIN {
                 return Err(Missing::with_remedy(
-                    format!("{} MiB of memory are too few for arrays that no cache holds", self.arrays_bytes >> 20),
+                    format!(
+                        "{} MiB of memory are too few for arrays that no cache holds",
+                        self.arrays_bytes >> 20
+                    ),
                     "free some memory, or raise the limit of the control group",
                 ));
             }

@@ -10,12 +10,18 @@ pub(super) fn kinds(_: usize) -> Vec<Kind> {
         Kind::new("system-call", "s", "enter the kernel and leave it (getppid)", |ground, ns| {
             syscall::run(ground.cpu(), ns).map(|found| found.call_ns.median * S_PER_NS)
         }),
-        Kind::new("wake-up-same-cpu", "s", "wake a thread that sleeps on the same CPU (futex)", |ground, ns| {
-            parked::run([ground.cpu(); 2], ns)
-        }),
-        Kind::new("wake-up-other-cpu", "s", "wake a thread that sleeps on another CPU (futex)", |ground, ns| {
-            parked::run(ground.apart()?, ns)
-        }),
+        Kind::new(
+            "wake-up-same-cpu",
+            "s",
+            "wake a thread that sleeps on the same CPU (futex)",
+            |ground, ns| parked::run([ground.cpu(); 2], ns),
+        ),
+        Kind::new(
+            "wake-up-other-cpu",
+            "s",
+            "wake a thread that sleeps on another CPU (futex)",
+            |ground, ns| parked::run(ground.apart()?, ns),
+        ),
         Kind::new(
             "context-switch",
             "s",

@@ -10,7 +10,8 @@ const FLOWS: [u32; 3] = [1, 64, 1024];
 
 pub(super) fn kinds(_: usize) -> Vec<Kind> {
     let flows = FLOWS.map(|flows| {
-        let about = format!("requests and answers of 128 bytes over loopback, {flows} at a time (TCP, epoll)");
+        let about =
+            format!("requests and answers of 128 bytes over loopback, {flows} at a time (TCP, epoll)");
         Kind::new(format!("loopback-flows-{flows}"), "req/s", about, move |ground, ns| {
             tare_sys::process::raise_open_files_limit()
                 .map_err(|error| Missing::new(format!("the limit on open files: {error}")))?;

@@ -28,9 +28,10 @@ pub(super) fn kinds(cpus: usize) -> Vec<Kind> {
             })
         })
     });
-    let idle = Kind::new("memory-latency-idle", "s", "a load from memory, nobody else loading it", |ground, ns| {
-        latency_s(memory::beyond_caches(ground.cpu(), ns))
-    });
+    let idle =
+        Kind::new("memory-latency-idle", "s", "a load from memory, nobody else loading it", |ground, ns| {
+            latency_s(memory::beyond_caches(ground.cpu(), ns))
+        });
     let loaded = Kind::opened(
         "memory-latency-loaded",
         "s",
@@ -58,8 +59,9 @@ fn latency_s(found: MemoryLatency) -> Result<f64, Missing> {
 
 /// 1, 2, 4, … and all.
 fn threads(cpus: usize) -> Vec<usize> {
-    let mut threads: Vec<usize> =
-        std::iter::successors(Some(1), |threads| Some(threads * 2)).take_while(|threads| *threads < cpus).collect();
+    let mut threads: Vec<usize> = std::iter::successors(Some(1), |threads| Some(threads * 2))
+        .take_while(|threads| *threads < cpus)
+        .collect();
     threads.push(cpus.max(1));
     threads
 }

@@ -259,7 +259,8 @@ mod tests {
     fn names_are_chosen_whole_or_by_their_beginning() {
         let names = |only: &[&str]| {
             let only: Vec<String> = only.iter().map(|name| (*name).to_owned()).collect();
-            chosen(registry::all(2), &only).map(|kinds| kinds.into_iter().map(|kind| kind.name).collect::<Vec<_>>())
+            chosen(registry::all(2), &only)
+                .map(|kinds| kinds.into_iter().map(|kind| kind.name).collect::<Vec<_>>())
         };
         assert_eq!(names(&["fsync"]).expect("one"), ["fsync"]);
         assert_eq!(names(&["memory-copy"]).expect("two"), ["memory-copy-1", "memory-copy-2"]);

@@ -38,7 +38,12 @@ pub(super) fn kinds(_: usize) -> Vec<Kind> {
         })
     };
     let deep = |name, depth: u32| {
-        of(name, format!("the reference server, {CONNECTIONS_DEFAULT} connections, {depth} in flight on each"), depth, true)
+        of(
+            name,
+            format!("the reference server, {CONNECTIONS_DEFAULT} connections, {depth} in flight on each"),
+            depth,
+            true,
+        )
     };
     vec![
         of(
@@ -52,11 +57,7 @@ pub(super) fn kinds(_: usize) -> Vec<Kind> {
     ]
 }
 
-fn rate_hz(
-    spec: &LoadSpec,
-    duration: Duration,
-    interrupt: &AtomicBool,
-) -> Result<f64, Missing> {
+fn rate_hz(spec: &LoadSpec, duration: Duration, interrupt: &AtomicBool) -> Result<f64, Missing> {
     let failed = |error: LoadError| Missing::new(format!("the load generator: {error}"));
     let mut generator = Generator::start_unless(spec, interrupt).map_err(failed)?;
     wait(SETTLE, interrupt);

@@ -27,7 +27,8 @@ impl Reference {
         interrupt: &AtomicBool,
     ) -> Result<Reference, Missing> {
         let sut = embedded::embedded(program, cpus, &[], journal, interrupt);
-        let sut = sut.map_err(|error| Missing::new(format!("the reference server cannot be started: {error}")))?;
+        let sut =
+            sut.map_err(|error| Missing::new(format!("the reference server cannot be started: {error}")))?;
         let target = sut.target.clone().ok_or_else(|| Missing::new("the reference server has no address"))?;
         Ok(Reference { target, sut })
     }

@@ -28,7 +28,10 @@ pub fn ceiling(args: &CeilingArgs, style: Style) -> Ended {
         return Err(Failure::usage(anyhow!("--budget is from 2s to 10m (hint: 45s is the default)")));
     }
     let dir = std::fs::canonicalize(&args.dir).ok().filter(|dir| dir.is_dir()).ok_or_else(|| {
-        Failure::usage(anyhow!("{} is no folder (hint: name one that is there, with --dir)", args.dir.display()))
+        Failure::usage(anyhow!(
+            "{} is no folder (hint: name one that is there, with --dir)",
+            args.dir.display()
+        ))
     })?;
     let request = Request {
         only: args.only.clone(),

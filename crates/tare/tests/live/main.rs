@@ -5,6 +5,7 @@ mod any_protocol;
 mod bad_input;
 mod calibrate;
 mod causes;
+mod ceiling;
 mod compare;
 mod confirm;
 mod downstream;

@@ -57,6 +57,8 @@ fn what_is_said_of_the_machine_fits() {
     let tare = Tare::new();
     tare.json(&["doctor", "--json", "--no-probes"]);
     tare.json(&["calibrate", "--json", "--list"]);
+    let (ceilings, _) = tare.json(&["ceiling", "--json", "--list"]);
+    assert!(ceilings.as_array().unwrap().len() > 25, "{ceilings:#}");
     let (zoo, code) = tare.json(&["calibrate", "--json", "--zoo", "--list"]);
     assert!(code == 0 && zoo["subjects"].as_array().unwrap().len() >= 14, "{zoo:#}");
 }

@@ -39,6 +39,7 @@ fn name(arguments: &[&str]) -> &'static str {
         "compare" if of_tools > 1 => "compare-tools",
         "why" if records < 2 => "run",
         "compare" if records > 1 => "compare-records",
+        "ceiling" if has("--list") => "ceilings",
         "calibrate" if has("--zoo") => "zoo",
         "calibrate" if has("--list") => "injections",
         other => tare_model::schema::find(other).unwrap_or_else(|| panic!("{other}")).name,
