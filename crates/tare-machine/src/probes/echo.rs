@@ -61,10 +61,11 @@ pub fn run(setting: &Setting, duration_ns: u64) -> Result<f64, Missing> {
 
 fn pair(server_cpu: u32, flows: u32, polls: bool, duration_ns: u64) -> Result<f64, Missing> {
     let failed = move |error: io::Error| {
-        Missing::with_remedy(
-            format!("{flows} connections over loopback cannot be had: {error}"),
-            "raise the limit on open files (ulimit -n), or see what takes the ports (ss -s)",
-        )
+        let remedy = match error.kind() {
+            ErrorKind::TimedOut | ErrorKind::WouldBlock => "measure again when the machine is less busy",
+            _ => "raise the limit on open files (ulimit -n), or see what takes the ports (ss -s)",
+        };
+        Missing::with_remedy(format!("{flows} connections over loopback: {error}"), remedy)
     };
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;

@@ -182,11 +182,13 @@ fn ground(
 }
 
 fn ceiling(sampled: Sampled) -> Ceiling {
-    let estimate = match tare_stats::median_interval(&sampled.samples) {
-        Some((value, interval)) => Reading::Measured(Estimate {
-            value,
+    // Of logarithms: disturbances are factors, and no end of an interval is below zero.
+    let logarithms: Vec<f64> = sampled.samples.iter().map(|sample| sample.ln()).collect();
+    let estimate = match tare_stats::median_interval(&logarithms) {
+        Some((ln, interval)) => Reading::Measured(Estimate {
+            value: ln.exp(),
             unit: sampled.unit.to_owned(),
-            ci95: interval.map(|interval| [interval.lo, interval.hi]),
+            ci95: interval.map(|interval| [interval.lo.exp(), interval.hi.exp()]),
         }),
         None => Reading::Missing(sampled.missing),
     };
@@ -203,12 +205,13 @@ fn ceiling(sampled: Sampled) -> Ceiling {
 /// Puts what was measured where later runs find it.
 fn keep(found: &[Ceiling], running: &Running<'_>) -> Result<(), String> {
     let known = |ceiling: &Ceiling| {
-        let estimate = ceiling.estimate.value()?.clone();
+        // One or two rounds say nothing of how well it is known.
+        let estimate = ceiling.estimate.value().filter(|estimate| estimate.ci95.is_some())?.clone();
         Some(KnownCeiling { name: ceiling.name.clone(), estimate })
     };
     let ceilings: Vec<KnownCeiling> = found.iter().filter_map(known).collect();
     if ceilings.is_empty() {
-        return Err("nothing could be measured".to_owned());
+        return Err("no ceiling was measured in three rounds or more".to_owned());
     }
     let key = bounds::key(&running.facts).map_err(|missing| missing.why)?;
     let known = KnownCeilings { measured_unix_s: tare_sys::time::wall_s(), ceilings };
@@ -220,7 +223,7 @@ fn not_kept(why: &str) -> Warning {
     warning(
         "ceilings-not-kept",
         format!("the ceilings could not be kept: {why}"),
-        "make the state directory writable: later runs then say their share of a ceiling",
+        "give a longer --budget, or make the state directory writable: later runs then say their share of a ceiling",
     )
 }
 
