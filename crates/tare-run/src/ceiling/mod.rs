@@ -110,6 +110,10 @@ fn begin(request: &Request, session: &Session, progress: &mut dyn Progress) -> R
         Ok(()) => keep(&found, &running).map_err(|why| warnings.push(not_kept(&why))).is_ok(),
         Err(_) => false,
     };
+    let cpus = ground.cpus.clone();
+    // What was started is stopped first: the session then ends with nothing left to undo.
+    drop(ground);
+    let end = running.end(end).end;
     let is_any = found.iter().any(|ceiling| !ceiling.samples.is_empty());
     let ceilings = Ceilings {
         schema: SCHEMA,
@@ -118,7 +122,7 @@ fn begin(request: &Request, session: &Session, progress: &mut dyn Progress) -> R
         seed,
         took_s: begun.elapsed().as_secs_f64(),
         directory: request.dir.display().to_string(),
-        cpus: ground.cpus.clone(),
+        cpus,
         kept,
         warnings,
     };
