@@ -9,6 +9,7 @@
 mod forms;
 mod gate;
 mod page;
+mod scaling;
 mod support;
 mod text;
 mod topology;

@@ -108,7 +108,7 @@ fn step(slopes: &[Vec<f64>], gradient: &[f64], free: &[usize], damping: f64) -> 
         let best = (pivot..count).max_by(|a, b| rows[*a][pivot].abs().total_cmp(&rows[*b][pivot].abs()))?;
         rows.swap(pivot, best);
         let head = rows[pivot].clone();
-        if !(head[pivot].abs() > 1e-290) {
+        if head[pivot].is_nan() || head[pivot].abs() <= 1e-290 {
             return None;
         }
         for row in rows.iter_mut().skip(pivot + 1) {

@@ -96,7 +96,7 @@ pub fn scaling(levels: &[Level], wanted: Wanted) -> Option<Scaling> {
         samples: level.samples.iter().map(|value| value / largest).collect(),
     };
     let scaled: Vec<Level> = levels.iter().map(scaled).collect();
-    if scaled.iter().flat_map(|level| &level.samples).any(|value| !(*value > 0.0)) {
+    if scaled.iter().flat_map(|level| &level.samples).any(|value| *value <= 0.0) {
         return None;
     }
     let choice = Choice::of(&scaled, wanted)?;
