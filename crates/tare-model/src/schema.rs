@@ -1,7 +1,7 @@
 //! The JSON schema of what each command prints with `--json`: generated from the types, and kept under `docs/schema`.
 
 use crate::{
-    calibration, cause_page, ceiling, check, comparison, gate, load, outcome, steady, study, tool,
+    calibration, cause_page, ceiling, check, comparison, gate, load, outcome, scaling, steady, study, tool,
     tool_comparison, tuning, why, zoo,
 };
 use schemars::generate::SchemaSettings;
@@ -50,6 +50,7 @@ outputs! {
     "compare-records", "compare FILE FILE", Vec<gate::Gate>;
     "gate", "gate", gate::Gate;
     "plan", "plan", study::StudyOutcome;
+    "scale", "scale", scaling::ScaleOutcome;
     "why", "why FILE FILE", why::Why;
     "doctor", "doctor", check::Examination;
     "steady", "steady (one line of it for each series)", steady::Series;

@@ -33,6 +33,7 @@ mod metric_changes;
 mod plot;
 mod render;
 mod report;
+pub mod scaling;
 mod sections;
 mod series;
 mod stages;

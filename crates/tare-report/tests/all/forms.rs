@@ -24,7 +24,7 @@ fn forms(name: &str, schema: Option<&str>, report: &Report, json: Result<String,
     page(name, &report.html());
 }
 
-fn object(name: &str, schema: Option<&str>, text: &str) {
+pub(crate) fn object(name: &str, schema: Option<&str>, text: &str) {
     if let Some(schema) = schema {
         let of: Value = serde_json::from_str(tare_model::schema::find(schema).unwrap().text).unwrap();
         let value: Value = serde_json::from_str(text).unwrap();
@@ -37,7 +37,7 @@ fn object(name: &str, schema: Option<&str>, text: &str) {
 }
 
 /// What is behind the page's style sheet.
-fn page(name: &str, page: &str) {
+pub(crate) fn page(name: &str, page: &str) {
     assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{name}: {page}");
     assert!(!page.contains("<script"), "{name}");
     let (_, body) = page.split_once("</style>").unwrap();

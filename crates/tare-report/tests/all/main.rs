@@ -10,6 +10,7 @@ mod ceiling;
 mod forms;
 mod gate;
 mod page;
+mod scaling;
 mod support;
 mod text;
 mod topology;
