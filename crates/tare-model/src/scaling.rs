@@ -49,6 +49,12 @@ pub struct Scaling {
     pub knee_n: Reading<Estimate>,
     /// n at which a straight rise ends. Of `piecewise`.
     pub break_n: Reading<Estimate>,
+    /// What each n adds behind the break, in the figure's unit; negative where the figure falls. Of `piecewise`.
+    #[serde(default)]
+    pub slope_after: Reading<Estimate>,
+    /// How samples were weighed: `equal` (plain least squares, as fits are published) or `relative` (their scatter is a share of the figure).
+    #[serde(default)]
+    pub weights: Weights,
     /// Every law that was tried, the best first.
     pub alternatives: Vec<Alternative>,
     /// The curve of the law with its 95 % band, from the lowest level to the highest.
@@ -67,6 +73,29 @@ pub enum ScalingModel {
     Usl,
     /// X = γ·n up to a break, and another straight line from there on.
     Piecewise,
+}
+
+impl ScalingModel {
+    /// Its name, as it stands in data.
+    pub fn id(self) -> &'static str {
+        match self {
+            ScalingModel::Linear => "linear",
+            ScalingModel::Amdahl => "amdahl",
+            ScalingModel::Usl => "usl",
+            ScalingModel::Piecewise => "piecewise",
+        }
+    }
+}
+
+/// How samples are weighed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weights {
+    /// All alike.
+    #[default]
+    Equal,
+    /// By the figure: a sample that misses by 1 % counts alike at every level.
+    Relative,
 }
 
 /// A law that was tried.

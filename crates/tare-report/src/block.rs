@@ -265,6 +265,17 @@ pub(crate) struct Chart {
 pub(crate) struct Panel {
     pub y: Axis,
     pub lines: Vec<Line>,
+    /// Areas behind the lines.
+    pub bands: Vec<Band>,
+}
+
+/// An area between two lines.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Band {
+    pub name: String,
+    pub hue: Hue,
+    /// x, lower y, upper y, in the axes' units.
+    pub edges: Vec<[f64; 3]>,
 }
 
 /// An axis from `ends[0]` to `ends[1]`.

@@ -32,6 +32,7 @@ mod metric_changes;
 mod plot;
 mod render;
 mod report;
+pub mod scaling;
 mod sections;
 mod series;
 mod stages;

@@ -23,6 +23,7 @@ mod outliers;
 mod pooled;
 mod proportion;
 mod random;
+pub mod scaling;
 mod sequence;
 mod series;
 mod simultaneous;

@@ -15,6 +15,7 @@ pub(crate) mod reference;
 pub mod reference_level;
 mod results;
 pub(crate) mod runs;
+pub mod scaling;
 pub(crate) mod schedule;
 pub(crate) mod serial;
 pub(crate) mod service_demand;

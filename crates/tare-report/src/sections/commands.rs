@@ -44,7 +44,7 @@ fn every_run(commands: &[CommandSummary]) -> Option<Chart> {
     x.ticks.retain(|(at, _)| at.fract() == 0.0 && *at > 0.0);
     x.ends = [0.0, runs as f64 + 1.0];
     let y = plot::from_zero("wall time", slowest, seconds);
-    Some(Chart { caption: "Every run".into(), x, panels: vec![Panel { y, lines }] })
+    Some(Chart { caption: "Every run".into(), x, panels: vec![Panel { y, lines, bands: Vec::new() }] })
 }
 
 /// Several commands side by side.

@@ -63,7 +63,11 @@ fn percentiles(source: &Source) -> Option<Chart> {
     };
     let line = Line { name: "latency".into(), hue: Hue::Server, joined: true, runs: vec![points] };
     let y = plot::from_zero("latency", highest, |ns| seconds(ns / 1e9));
-    Some(Chart { caption: "Latency by percentile".into(), x, panels: vec![Panel { y, lines: vec![line] }] })
+    Some(Chart {
+        caption: "Latency by percentile".into(),
+        x,
+        panels: vec![Panel { y, lines: vec![line], bands: Vec::new() }],
+    })
 }
 
 /// All latencies of the asked level together: histograms are merged, percentiles never averaged.

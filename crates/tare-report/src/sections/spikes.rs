@@ -152,6 +152,7 @@ fn panel(
     Panel {
         y: plot::from_zero(name, highest, words),
         lines: vec![Line { name: name.into(), hue, joined: true, runs }],
+        bands: Vec::new(),
     }
 }
 

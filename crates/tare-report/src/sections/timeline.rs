@@ -58,7 +58,7 @@ fn panel(
         .collect();
     let points = lines.iter().flat_map(|line| &line.runs).flatten();
     let highest = points.map(|point| point.y).fold(0.0, f64::max);
-    (!lines.is_empty()).then(|| Panel { y: plot::from_zero(label, highest, count), lines })
+    (!lines.is_empty()).then(|| Panel { y: plot::from_zero(label, highest, count), lines, bands: Vec::new() })
 }
 
 /// Each stretch is a point in its middle, the first and the last reach to the ends of the window.

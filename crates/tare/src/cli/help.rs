@@ -46,7 +46,7 @@ pub const TOPICS: &[(&str, &str)] = &[
 /// The commands, by what a person wants.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Measure", &["run", "load", "serve", "steady"]),
-    ("Compare", &["compare", "gate", "plan", "why"]),
+    ("Compare", &["compare", "gate", "plan", "scale", "why"]),
     ("Read a result", &["show", "explain", "report", "export", "flame", "schema"]),
     ("Know the machine", &["doctor", "tune", "calibrate", "recover"]),
     ("Use tare", &["help", "man", "completions"]),

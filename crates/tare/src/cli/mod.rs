@@ -13,6 +13,7 @@ pub mod load;
 pub mod output;
 pub mod plan;
 pub mod run;
+pub mod scale;
 pub mod schema;
 pub mod serve;
 pub mod steady;
@@ -135,6 +136,15 @@ pub enum Command {
     ///
     /// Exit code 1: an expectation did not hold.
     Plan(plan::PlanArgs),
+    /// Find how a figure grows with one factor: the law, the peak, the knee.
+    ///
+    /// Of levels of one factor (connections, threads, CPUs …) and the figure at each it says which law fits: a straight line, Amdahl's law,
+    /// the universal scalability law or a line with a break; how much of the work is done by one at a time (contention), what every pair
+    /// costs (coherency), and where more brings nothing. Each with an interval that holds the truth in 95 of 100 sweeps. What lies outside
+    /// of the levels is not said.
+    ///
+    /// With --from nothing is measured: the figures are those of a file.
+    Scale(Box<scale::ScaleArgs>),
     /// Make load and report what came back, as wrk does.
     ///
     /// Rate, latency, errors. Flags mean what they mean in wrk and wrk2. 'tare help pacing' explains closed and open loops, 'tare help

@@ -20,6 +20,7 @@ pub mod recover;
 pub mod report;
 mod results;
 pub mod run;
+pub mod scale;
 pub mod schema;
 pub mod serve;
 pub mod show;

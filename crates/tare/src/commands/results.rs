@@ -24,13 +24,17 @@ pub fn is_of_a_tool(path: &Path) -> bool {
 
 /// The results in a file (`-`: standard input), whosever they are: those that are chosen.
 pub fn read(path: &Path, choice: &Choice) -> Result<ToolMetrics, Failure> {
-    let bytes = bytes(path)?;
+    read_bytes(&bytes(path)?, path, choice)
+}
+
+/// The same of what was read already from this file.
+pub fn read_bytes(bytes: &[u8], path: &Path, choice: &Choice) -> Result<ToolMetrics, Failure> {
     if bytes.starts_with(RECORD) {
         let hint = "hint: name its file, and no results of a tool beside it; several files a side are of results alone";
         return Err(Failure::usage(anyhow!("{} is a record of tare ({hint})", path.display())));
     }
-    let text = tare_formats::text_of(&bytes);
-    let input = Input { bytes: &bytes, ..Input::of_text(&text) };
+    let text = tare_formats::text_of(bytes);
+    let input = Input { bytes, ..Input::of_text(&text) };
     let found =
         tare_formats::read(&input).map_err(|why| Failure::usage(anyhow!("{}: {why}", path.display())))?;
     chosen(found, choice, path)
@@ -94,7 +98,8 @@ pub fn choose(outcome: &mut Outcome, args: &ChoiceArgs) {
     outcome.answers.results = Some(tare_explain::tool::estimated(results));
 }
 
-fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+/// All of a file (`-`: standard input), unpacked.
+pub fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     whole(path).with_context(|| format!("cannot read {}", path.display())).map_err(Failure::usage)
 }
 

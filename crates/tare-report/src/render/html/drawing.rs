@@ -1,7 +1,7 @@
 //! Drawings as inline SVG that stretches with the page, labels as text of the page so that they never shrink.
 
 use super::escape::{Escaped, put};
-use crate::block::{Bar, Bars, Chart, Hue, Line, Panel, Step};
+use crate::block::{Band, Bar, Bars, Chart, Hue, Line, Panel, Step};
 use std::fmt::Write;
 
 /// Parts of a bar narrower than this have no number on them.
@@ -139,8 +139,26 @@ fn plot(page: &mut String, chart: &Chart, panel: &Panel) {
         let x = place(*at, chart.x.ends) * SIDE;
         put(page, format_args!("<path class=\"grid\" d=\"M{x:.1} 0V{SIDE}\"/>"));
     }
+    panel.bands.iter().for_each(|one| band(page, chart, panel, one));
     panel.lines.iter().for_each(|line| draw(page, chart, panel, line));
     page.push_str("</svg></div>\n");
+}
+
+/// Along the lower edge, and back along the upper one.
+fn band(page: &mut String, chart: &Chart, panel: &Panel, band: &Band) {
+    let spot = |x: f64, y: f64| (place(x, chart.x.ends) * SIDE, (1.0 - place(y, panel.y.ends)) * SIDE);
+    let edges: Vec<&[f64; 3]> =
+        band.edges.iter().filter(|edge| edge.iter().all(|end| end.is_finite())).collect();
+    let lower = edges.iter().map(|[x, low, _]| spot(*x, *low));
+    let upper = edges.iter().rev().map(|[x, _, high]| spot(*x, *high));
+    let mut path = String::new();
+    for (at, (x, y)) in lower.chain(upper).enumerate() {
+        write!(path, "{}{x:.1} {y:.1}", if at == 0 { 'M' } else { 'L' }).ok();
+    }
+    if !path.is_empty() {
+        let (hue, name) = (class(band.hue), Escaped(&band.name));
+        put(page, format_args!("<path class=\"band {hue}\" d=\"{path}Z\"><title>{name}</title></path>"));
+    }
 }
 
 fn draw(page: &mut String, chart: &Chart, panel: &Panel, line: &Line) {
