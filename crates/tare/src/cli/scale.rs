@@ -2,6 +2,7 @@
 
 use super::choice::ChoiceArgs;
 use super::output::OutputArgs;
+use super::sweep::{KeptArgs, MEASURING, SweepArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use tare_model::scaling::{ScalingModel, Weights};
@@ -9,6 +10,11 @@ use tare_model::scaling::{ScalingModel, Weights};
 /// What is fitted, and how.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  tare scale --connections 1..64 http://127.0.0.1:8080/
+  tare scale --cpus 1..4 --sut './server --port 8080' http://127.0.0.1:8080/
+  tare scale --n 1..8 -- sysbench cpu --threads={n} --time=2 run
+  tare scale --n 1,2 --work {n} -- 'for i in $(seq {n}); do ./copy & done; wait'
+  tare scale --rate 1k..50k http://127.0.0.1:8080/
   tare scale --from sweep.csv            a table: n,x, several rows for an n allowed
   tare scale --from sweep.csv --law usl  the universal scalability law, whatever fits best
   tare scale --from bench.txt --benchmark Map --metric ns/op --invert
@@ -21,7 +27,7 @@ pub struct ScaleArgs {
     /// A table with the header n,x (other names are taken for the names of the factor and of the figure), a row for each sample, compressed
     /// (gzip) or not; lines that begin with # are left out. Or results of another tool ('tare help formats') whose benchmarks have the
     /// factor at the end of their names: BenchmarkMap-8, threads=4, conns:64.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = MEASURING)]
     pub from: Option<PathBuf>,
     /// The law to fit; auto takes the one that fits best.
     ///
@@ -41,7 +47,9 @@ pub struct ScaleArgs {
     #[arg(long, help_heading = "Fit")]
     pub invert: bool,
     #[command(flatten)]
-    pub chosen: ChoiceArgs,
+    pub sweep: SweepArgs,
+    #[command(flatten)]
+    pub kept: KeptArgs,
     #[command(flatten)]
     pub exports: OutputArgs,
 }
@@ -73,6 +81,11 @@ pub enum WeightsChoice {
 }
 
 impl ScaleArgs {
+    /// Which of a benchmark's results are taken, of a file or of a program.
+    pub fn chosen(&self) -> &ChoiceArgs {
+        &self.sweep.program.chosen
+    }
+
     /// What is wanted of the fit.
     pub fn wanted(&self) -> tare_explain::scaling::Wanted {
         let law = match self.law {

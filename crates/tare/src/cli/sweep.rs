@@ -11,6 +11,10 @@ use tare_run::scale::{Levels, Work};
 /// What makes load that is not tare's own.
 const OWN_LOAD: [&str; 3] = ["connections", "threads", "rate"];
 
+/// What measuring needs, and a file of figures does not.
+pub const MEASURING: [&str; 11] =
+    ["url", "command", "connections", "rate", "threads", "cpus", "n", "start", "load", "blocks", "records"];
+
 /// What to measure.
 #[derive(Debug, Args)]
 pub struct SweepArgs {

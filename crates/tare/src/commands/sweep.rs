@@ -57,7 +57,8 @@ fn varied(args: &FactorArgs) -> Result<(Factor, Levels, Vec<Setting>), Failure> 
         (Factor::N, &args.n),
     ];
     let given = || all.into_iter().filter_map(|(factor, levels)| Some((factor, levels.as_ref()?)));
-    let setting = |(factor, levels): (Factor, &Levels)| levels.single().map(|value| Setting { factor, value });
+    let setting =
+        |(factor, levels): (Factor, &Levels)| levels.single().map(|value| Setting { factor, value });
     let fixed: Vec<Setting> = given().filter_map(setting).collect();
     let mut varied = given().filter(|(_, levels)| levels.single().is_none());
     let Some((factor, levels)) = varied.next() else {

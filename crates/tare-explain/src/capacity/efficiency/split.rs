@@ -10,6 +10,8 @@ const LOST_LN_MIN: f64 = 0.03;
 const PART_SHARE_MIN: f64 = 0.01;
 /// With fewer working threads than CPUs by this much, threads are what is missing.
 const CPUS_APART: f64 = 0.5;
+/// Where less of its CPU entitlement than this is needed, CPU time is not what holds it.
+const SPARE_MAX: f64 = 0.8;
 /// A unit that costs more by this, most of it in the kernel, costs more in the kernel.
 const KERNEL_GROWTH_MIN: f64 = 0.5;
 
@@ -71,11 +73,36 @@ fn divided(lowest: &Seen, level: &Seen) -> Option<Vec<Part>> {
     let wanted = busy_1 * level.n / lowest.n;
     // Steps of the kernel's counters may make it busy a hair more than it may be.
     let entitled = level.accounting.cpus_allotted.unwrap_or(f64::INFINITY).max(busy);
+    if wanted < SPARE_MAX * entitled
+        && let Some(parts) = of_time(lowest, level, wanted)
+    {
+        return Some(parts);
+    }
     let usable = wanted.min(entitled);
     let mut parts = vec![beyond(level, wanted, usable)];
     parts.extend(kept_off(lowest, level, wanted, usable));
     parts.extend(cost(lowest, level)?);
     parts.iter().all(|part| part.ln.is_finite()).then_some(parts)
+}
+
+/// Where CPUs are to spare: all that is lost, divided by how much time each took, the CPU time that a unit needs more among it. A unit that
+/// needs less does not make up for a lock there. `None` where no time is known.
+fn of_time(lowest: &Seen, level: &Seen, wanted: f64) -> Option<Vec<Part>> {
+    let ln = lost_ln(lowest, level)?;
+    let (cost_1, cost) = (lowest.accounting.cpu_s_per_unit?, level.accounting.cpu_s_per_unit?);
+    let more_cpus = ((cost - cost_1) * level.x).max(0.0);
+    let weights = beyond_own(lowest, level, wanted);
+    let sum = more_cpus + weights.values().sum::<f64>();
+    if sum <= 0.0 {
+        return None;
+    }
+    let part = |(loss, cpus): (&str, f64)| waited(loss, cpus, ln * cpus / sum, level);
+    let mut parts: Vec<Part> = weights.into_iter().filter(|(_, cpus)| *cpus > 0.0).map(part).collect();
+    if more_cpus > 0.0 {
+        let evidence = format!("{more_cpus:.2} CPUs: {}", grew(cost_1, cost, level));
+        parts.push(unsplit_cost(lowest, level, ln * more_cpus / sum, evidence));
+    }
+    Some(parts)
 }
 
 /// ln(B/U): CPUs that it would need beyond those that it may use.
@@ -110,16 +137,28 @@ fn kept_off(lowest: &Seen, level: &Seen, wanted: f64, usable: f64) -> Vec<Part> 
             format!("it ran on {busy:.2} of {usable:.2} CPUs, and what it waited for is not known");
         return vec![Part::new("CPUs left idle, not known why", ln, evidence)];
     }
-    let part = |(loss, cpus): (&str, f64)| {
-        let (name, what) = words(loss, level);
-        Part::new(name, ln * cpus / sum, format!("{cpus:.2} CPUs: {what}"))
-    };
+    let part = |(loss, cpus): (&str, f64)| waited(loss, cpus, ln * cpus / sum, level);
     weights.into_iter().filter(|(_, cpus)| *cpus > 0.0).map(part).collect()
+}
+
+/// A loss as a part.
+fn waited(loss: &str, cpus: f64, ln: f64, level: &Seen) -> Part {
+    let (name, what) = words(loss, level);
+    Part::new(name, ln, format!("{cpus:.2} CPUs: {what}"))
+}
+
+/// CPUs of each loss: those beyond what it has to be at this level, or where none is, all.
+fn weights<'a>(lowest: &Seen, level: &'a Seen, wanted: f64) -> BTreeMap<&'a str, f64> {
+    let beyond = beyond_own(lowest, level, wanted);
+    match beyond.values().sum::<f64>() > 0.0 {
+        true => beyond,
+        false => level.losses_cpus.iter().map(|(loss, cpus)| (loss.as_str(), cpus.max(0.0))).collect(),
+    }
 }
 
 /// CPUs of each loss that are more than it has to be at this level: what it sleeps for each unit of work at the lowest level too, and CPUs
 /// that are idle since fewer than all are needed, hold nothing back.
-fn weights<'a>(lowest: &Seen, level: &'a Seen, wanted: f64) -> BTreeMap<&'a str, f64> {
+fn beyond_own<'a>(lowest: &Seen, level: &'a Seen, wanted: f64) -> BTreeMap<&'a str, f64> {
     let entitled = level.accounting.cpus_allotted.unwrap_or(wanted);
     let spare = (entitled - wanted).max(0.0);
     let grown = level.x / lowest.x;
@@ -129,11 +168,7 @@ fn weights<'a>(lowest: &Seen, level: &'a Seen, wanted: f64) -> BTreeMap<&'a str,
         _ => 0.0,
     };
     let beyond = |(loss, cpus): (&'a String, &f64)| (loss.as_str(), (cpus - own(loss)).max(0.0));
-    let beyond: BTreeMap<&str, f64> = level.losses_cpus.iter().map(beyond).collect();
-    match beyond.values().sum::<f64>() > 0.0 {
-        true => beyond,
-        false => level.losses_cpus.iter().map(|(loss, cpus)| (loss.as_str(), cpus.max(0.0))).collect(),
-    }
+    level.losses_cpus.iter().map(beyond).collect()
 }
 
 /// Whether it is the program's own sleep.
@@ -146,6 +181,9 @@ fn words(loss: &str, level: &Seen) -> (&'static str, String) {
     let (name, what) = match loss {
         "throttled" => ("held back by a CPU quota", "a quota stopped it"),
         "preempted" => ("waiting for CPUs that others use", "other programs ran there while it was ready"),
+        "placement" if level.counted != "request" => {
+            ("waiting for CPUs that tare uses", "tare's own threads ran there while it was ready")
+        }
         "placement" => {
             ("waiting for CPUs that the load generator uses", "the generator ran there while it was ready")
         }
@@ -170,6 +208,9 @@ fn words(loss: &str, level: &Seen) -> (&'static str, String) {
                 format!("idle, and the bottleneck is the generator{ran}"),
             );
         }
+        "no-work" if level.counted != "request" => {
+            ("no thread ready", "idle: its threads waited for each other, or had ended")
+        }
         "no-work" => ("nothing to do", "idle, its threads waited for work"),
         _ => ("waiting for something else", "its working threads waited"),
     };
@@ -181,7 +222,7 @@ fn cost(lowest: &Seen, level: &Seen) -> Option<Vec<Part>> {
     let (before, now) = (&lowest.accounting, &level.accounting);
     let (cost_1, cost) = (before.cpu_s_per_unit?, now.cpu_s_per_unit?);
     let ln = (cost / cost_1).ln();
-    let grew = format!("{} instead of {} of CPU time for a {}", time(cost), time(cost_1), level.counted);
+    let grew = grew(cost_1, cost, level);
     let clocks = before.clock_hz.zip(now.clock_hz);
     let clock_ln = clocks.map_or(0.0, |(clock_1, clock)| (clock_1 / clock).ln());
     let clock = clocks.map(|(clock_1, clock)| {
@@ -199,6 +240,10 @@ fn cost(lowest: &Seen, level: &Seen) -> Option<Vec<Part>> {
         None => parts.push(unsplit_cost(lowest, level, ln - clock_ln, grew)),
     }
     Some(parts)
+}
+
+fn grew(cost_1: f64, cost: f64, level: &Seen) -> String {
+    format!("{} instead of {} of CPU time for a {}", time(cost), time(cost_1), level.counted)
 }
 
 /// The cost without a PMU: of a program the kernel's part can be known, and nothing beyond that.

@@ -67,6 +67,20 @@ fn sleep_that_each_unit_needs_is_no_loss_and_a_lock_is() {
     assert_share(&parts, "timer", 0.0);
 }
 
+/// A program that hardly uses CPU time: a unit that needs less of it does not make up for the lock, one that needs more has its part.
+#[test]
+fn where_cpus_are_to_spare_time_is_what_counts() {
+    let lowest = level(1.0, 0.01, 2.0, 1e-4, &[("timer", 0.99)]);
+    let cheaper = level(4.0, 0.02, 2.0, 0.8e-4, &[("lock", 0.3), ("timer", 0.7), ("preempted", 0.1)]);
+    let parts = lost(&lowest, &cheaper);
+    assert_share(&parts, "locks", 0.75);
+    assert_share(&parts, "others use", 0.25);
+    let costly = level(4.0, 0.3, 2.0, 2e-3, &[("lock", 0.095), ("timer", 0.7)]);
+    let parts = lost(&lowest, &costly);
+    assert_share(&parts, "locks", 0.25);
+    assert_share(&parts, "CPU time of a run", 0.75);
+}
+
 /// Flat from the lowest level on: nobody is to blame but that there is no more.
 #[test]
 fn a_server_that_is_full_at_the_lowest_level_lacks_what_it_may_use() {
@@ -82,7 +96,7 @@ fn a_server_that_is_full_at_the_lowest_level_lacks_what_it_may_use() {
 #[test]
 fn idle_cpus_are_the_generators_only_where_it_is_the_bottleneck() {
     let lowest = level(1.0, 0.5, 2.0, 1e-5, &[("no-work", 1.5)]);
-    let mut there = level(8.0, 1.0, 2.0, 1e-5, &[("no-work", 1.0)]);
+    let mut there = Seen { counted: "request", ..level(8.0, 1.0, 2.0, 1e-5, &[("no-work", 1.0)]) };
     let name = |there: &Seen| lost(&lowest, there)[1].part.clone();
     assert_eq!(name(&there), "nothing to do");
     there.generator_limits = true;
