@@ -9,6 +9,9 @@ use tare_model::{Missing, Reading};
 use tare_stats::scaling as laws;
 use tare_stats::scaling::{Known, Law, Noise};
 
+/// Points of the curve from the lowest level to the highest.
+const CURVE_POINTS: usize = 33;
+
 /// What is wanted of a fit.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wanted {
@@ -63,7 +66,7 @@ pub fn scaling(levels: &mut [ScaleLevel], unit: &str, wanted: Wanted) -> Result<
         Weights::Equal => Noise::Equal,
         Weights::Relative => Noise::Relative,
     });
-    let asked = laws::Wanted { law: wanted.law.map(law), noise };
+    let asked = laws::Wanted { law: wanted.law.map(law), noise, points: CURVE_POINTS };
     let Some(found) = laws::scaling(&usable, asked) else { return not_fitted(&usable, wanted) };
     let outlier = found.outlier.and_then(|index| usable.get(index)).map(|level| level.n);
     levels.iter_mut().for_each(|level| level.is_outlier = Some(level.n) == outlier);

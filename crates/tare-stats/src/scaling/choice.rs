@@ -10,8 +10,8 @@ use super::fit::{self, LawFit};
 const BREAK_COSTS: f64 = 4.0;
 /// A level that is left out is searched for as well, and one sweep in twenty has one: 2 ln 20.
 const OUTLIER_COSTS: f64 = 6.0;
-/// What the criterion must gain before noise is taken to be of one size: odds of 400 to 1.
-const EQUAL_COSTS: f64 = 12.0;
+/// What the criterion must gain before noise is taken to be of one size: odds of 20,000 to 1.
+const EQUAL_COSTS: f64 = 20.0;
 /// Smaller misses than this share of X are no misses: a double has no more of them.
 const MISS_MIN: f64 = 1e-9;
 
@@ -32,6 +32,8 @@ pub(super) struct Choice {
     pub best: LawFit,
     /// Where the intervals of parameters are from: of a smooth law that was chosen by itself, the universal law, of which it is a case.
     pub for_intervals: LawFit,
+    /// The same without a level that may be wrong: intervals hold what both allow.
+    pub without_suspect: Option<LawFit>,
     /// Where the band is from.
     pub for_band: LawFit,
     pub tried: Vec<Tried>,
@@ -46,8 +48,10 @@ impl Choice {
             None => all(levels, Noise::Relative),
         };
         let mut tried = compared(&judged);
-        let first = tried.first().filter(|first| first.aicc_delta.is_some());
-        let law = wanted.law.or(first.map(|first| first.law))?;
+        // With two levels or three there is no criterion: the simplest law is taken.
+        let simplest = judged.iter().flatten().map(|fit| fit.law).next();
+        let best = tried.first().filter(|first| first.aicc_delta.is_some()).map(|first| first.law);
+        let law = wanted.law.or(best).or(simplest)?;
         // A law that was asked for is the first, and not the best.
         if let Some(at) = tried.iter().position(|one| one.law == law) {
             tried[..=at].rotate_right(1);
@@ -60,9 +64,11 @@ impl Choice {
         };
         let is_whole = wanted.law.is_some() || law == Law::Piecewise;
         let for_intervals = if is_whole { None } else { of(Law::Usl) };
+        let for_intervals = for_intervals.unwrap_or_else(|| judged_best.clone());
         Some(Choice {
             best,
-            for_intervals: for_intervals.unwrap_or_else(|| judged_best.clone()),
+            without_suspect: fit::suspect(&for_intervals),
+            for_intervals,
             for_band: judged_best,
             tried,
         })

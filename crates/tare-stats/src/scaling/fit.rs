@@ -6,6 +6,8 @@ use crate::student::t_upper;
 
 /// A level is left out where chance alone would show one as far away in so few sweeps.
 const OUTLIER_CHANCE: f64 = 0.05;
+/// A level may be wrong where chance alone would show one as far away in half of all sweeps at most.
+const SUSPECT_CHANCE: f64 = 0.5;
 /// Levels that are tried as the one that is wrong: those that the fit misses most.
 const SUSPECTS_MAX: usize = 12;
 /// Stretches between levels in which a break is looked for.
@@ -148,9 +150,20 @@ fn value(data: &Data, y: f64) -> f64 {
     if data.noise == super::data::Noise::Relative { y.exp() } else { y }
 }
 
-/// The fit without the level that is an outlier: the largest of the deletion residuals, held to Student's t with Bonferroni's correction
-/// for having looked at every level (Cook and Weisberg, Residuals and Influence in Regression, 1982, section 2.2).
+/// The fit without the level that is an outlier.
 fn outlier(all: &LawFit) -> Option<LawFit> {
+    without_one(all, OUTLIER_CHANCE)
+}
+
+/// The fit without a level that may be an outlier, where none was left out: values with and without it are possible.
+pub(super) fn suspect(all: &LawFit) -> Option<LawFit> {
+    without_one(all, SUSPECT_CHANCE)
+}
+
+/// The largest of the deletion residuals, held to Student's t with Bonferroni's correction for having looked at every level (Cook and
+/// Weisberg, Residuals and Influence in Regression, 1982, section 2.2): the fit without it, where chance alone shows one so far away no more
+/// often than `chance`.
+fn without_one(all: &LawFit, chance: f64) -> Option<LawFit> {
     let levels = all.data.points.len();
     let df = all.df() - 1.0;
     // A law through all levels but one must still have some to spare: two lines with a break anywhere and a level left out anywhere pass
@@ -168,7 +181,7 @@ fn outlier(all: &LawFit) -> Option<LawFit> {
     let without =
         suspects.iter().take(SUSPECTS_MAX).filter_map(|(_, index)| of(&all.data.leaving(*index), all.law));
     let best = without.min_by(|one, other| one.fitted.rss.total_cmp(&other.fitted.rss))?;
-    let t = t_upper(OUTLIER_CHANCE / (2.0 * levels as f64), df)?;
+    let t = t_upper(chance / (2.0 * levels as f64), df)?;
     let gained = all.fitted.rss - best.fitted.rss;
     (gained > t * t * best.fitted.rss / df).then_some(best)
 }

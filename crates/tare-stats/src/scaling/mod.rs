@@ -27,8 +27,8 @@ use profile::Smooth;
 pub const LEVELS_MAX: usize = 1000;
 /// Samples of all levels at most.
 pub const SAMPLES_MAX: usize = 100_000;
-/// Points of the curve.
-const CURVE_POINTS: usize = 33;
+/// Points of the curve at most.
+const CURVE_POINTS_MAX: usize = 1000;
 
 /// What is wanted.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,6 +37,8 @@ pub struct Wanted {
     pub law: Option<Law>,
     /// Noise of this kind; `None`: equal where every level has one sample, relative otherwise.
     pub noise: Option<Noise>,
+    /// So many points of the curve with its band.
+    pub points: usize,
 }
 
 /// A value and the ends of its 95 % interval, of which one may be infinite.
@@ -98,7 +100,7 @@ pub fn scaling(levels: &[Level], wanted: Wanted) -> Option<Scaling> {
         return None;
     }
     let choice = Choice::of(&scaled, wanted)?;
-    Some(described(&choice, largest))
+    Some(described(&choice, largest, wanted))
 }
 
 fn is_usable(levels: &[Level]) -> bool {
@@ -111,11 +113,16 @@ fn is_usable(levels: &[Level]) -> bool {
 }
 
 /// In the unit of the data.
-fn described(choice: &Choice, unit: f64) -> Scaling {
+fn described(choice: &Choice, unit: f64, wanted: Wanted) -> Scaling {
     let curve = choice.best.fitted.curve;
     let known = |value: f64, ends: Option<Ends>| Known { value, ci95: ends.map(|ends| around(ends, value)) };
     let smooth = Smooth::of(&choice.for_intervals);
+    let other = choice.without_suspect.as_ref().and_then(Smooth::of);
     let broken = profile::broken(&choice.for_intervals);
+    let ends_of = |of: &dyn Fn(&Smooth) -> Option<Ends>| {
+        let ends = smooth.as_ref().and_then(of)?;
+        Some(other.as_ref().and_then(of).map_or(ends, |(low, high)| (ends.0.min(low), ends.1.max(high))))
+    };
     let times = |known: Known, by: f64| Known {
         value: known.value * by,
         ci95: known.ci95.map(|(low, high)| (low * by, high * by)),
@@ -133,15 +140,15 @@ fn described(choice: &Choice, unit: f64) -> Scaling {
         break_n: None,
         after: None,
         tried: choice.tried.clone(),
-        points: points(choice, unit),
+        points: points(choice, broken.as_ref(), unit, wanted.points.min(CURVE_POINTS_MAX)),
     };
     match curve {
         Curve::Smooth { gamma, alpha, beta } => {
-            found.gamma = times(known(gamma, smooth.as_ref().map(Smooth::gamma)), unit);
-            found.alpha = Some(known(alpha, smooth.as_ref().map(Smooth::alpha)));
-            found.beta = Some(known(beta, smooth.as_ref().map(Smooth::beta)));
-            found.peak = curve.peak().map(|peak| known(peak, smooth.as_ref().and_then(Smooth::peak)));
-            found.knee = curve.knee().map(|knee| known(knee, smooth.as_ref().and_then(Smooth::knee)));
+            found.gamma = times(known(gamma, ends_of(&|smooth| Some(smooth.gamma()))), unit);
+            found.alpha = Some(known(alpha, ends_of(&|smooth| Some(smooth.alpha()))));
+            found.beta = Some(known(beta, ends_of(&|smooth| Some(smooth.beta()))));
+            found.peak = curve.peak().map(|peak| known(peak, ends_of(&|smooth| smooth.peak())));
+            found.knee = curve.knee().map(|knee| known(knee, ends_of(&|smooth| smooth.knee())));
         }
         Curve::Broken { gamma, at, after } => {
             let ends = broken.as_ref().map(|broken| (broken.gamma, broken.at, broken.after));
@@ -165,14 +172,21 @@ fn around((low, high): Ends, value: f64) -> Ends {
 }
 
 /// The curve from the lowest level to the highest, with its band.
-fn points(choice: &Choice, unit: f64) -> Vec<(f64, f64, Option<Ends>)> {
+fn points(
+    choice: &Choice,
+    broken: Option<&profile::Broken>,
+    unit: f64,
+    count: usize,
+) -> Vec<(f64, f64, Option<Ends>)> {
     let fit: &LawFit = &choice.best;
     let all = &fit.data.points;
     let (Some(first), Some(last)) = (all.first(), all.last()) else { return Vec::new() };
+    if count < 2 {
+        return Vec::new();
+    }
     let smooth = Smooth::of(&choice.for_band);
-    let broken = profile::broken(&choice.for_band);
     let band = |n: f64| -> Option<Ends> {
-        if let Some(broken) = &broken {
+        if let Some(broken) = broken {
             let values = broken.edge.iter().map(|curve| curve.at(n)).filter(|value| value.is_finite());
             return values.fold(None, |ends: Option<Ends>, value| {
                 Some(ends.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
@@ -181,11 +195,11 @@ fn points(choice: &Choice, unit: f64) -> Vec<(f64, f64, Option<Ends>)> {
         smooth.as_ref().map(|smooth| smooth.value_at(n))
     };
     let point = |index: usize| {
-        let share = index as f64 / (CURVE_POINTS - 1) as f64;
-        let n = if index == CURVE_POINTS - 1 { last.n } else { first.n + share * (last.n - first.n) };
+        let share = index as f64 / (count - 1) as f64;
+        let n = if index == count - 1 { last.n } else { first.n + share * (last.n - first.n) };
         let value = fit.fitted.curve.at(n);
         let ends = band(n).map(|ends| around(ends, value)).map(|(low, high)| (low * unit, high * unit));
         (n, value * unit, ends)
     };
-    (0..CURVE_POINTS).map(point).collect()
+    (0..count).map(point).collect()
 }

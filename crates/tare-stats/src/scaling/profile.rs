@@ -200,7 +200,7 @@ pub(super) struct Broken {
 }
 
 /// Breaks that are tried from the first level to the last.
-const BREAKS: usize = 200;
+const BREAKS: usize = 48;
 
 /// `None`: too few samples, or it is not such a law. The sum of squares has a kink at every level, so breaks are tried one by one.
 pub(super) fn broken(fit: &LawFit) -> Option<Broken> {

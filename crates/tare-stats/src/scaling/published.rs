@@ -7,7 +7,7 @@ fn levels(rows: &[(f64, f64)]) -> Vec<Level> {
 }
 
 fn fitted(rows: &[(f64, f64)], law: Option<Law>) -> Scaling {
-    scaling(&levels(rows), Wanted { law, noise: None }).unwrap()
+    scaling(&levels(rows), Wanted { law, points: 33, ..Wanted::default() }).unwrap()
 }
 
 /// Whether γ, α and β are those that were published, to 1e-4 of each, or of one where the published is 0.
@@ -155,7 +155,7 @@ fn what_cannot_be_fitted_is_none_and_nothing_panics() {
     assert!(of(&[]).is_none() && of(&[(1.0, 1.0)]).is_none() && of(&[(2.0, 1.0), (1.0, 2.0)]).is_none());
     assert!(of(&[(1.0, 1e-320), (2.0, 1e300)]).is_none(), "their ratio is no number");
     let two = of(&[(1.0, 10.0), (2.0, 21.0)]).unwrap();
-    assert_eq!((two.law, two.tried.iter().filter(|one| one.aicc_delta.is_some()).count()), (Law::Linear, 1));
+    assert_eq!((two.law, two.alpha.map(|alpha| alpha.value)), (Law::Linear, Some(0.0)));
     let whole = |found: &Scaling| {
         let ends =
             |known: Known| known.ci95.is_none_or(|(low, high)| low <= known.value && known.value <= high);
@@ -166,16 +166,57 @@ fn what_cannot_be_fitted_is_none_and_nothing_panics() {
     };
     let mut random = crate::SplitMix64::new(7);
     let mut share = || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-    for case in 0..60 {
+    for case in 0..24 {
         let count = 2 + (share() * 9.0) as usize;
         let wide = 10f64.powf(share() * 6.0);
         let mut n: Vec<f64> = (0..count).map(|_| wide * share() + 1e-3).collect();
         n.sort_by(f64::total_cmp);
         let rows: Vec<(f64, f64)> = n.iter().map(|n| (*n, 10f64.powf(6.0 * share() - 3.0))).collect();
         for law in [None, Some(Law::Usl), Some(Law::Piecewise)] {
-            if let Some(found) = scaling(&levels(&rows), Wanted { law, noise: None }) {
+            if let Some(found) = scaling(&levels(&rows), Wanted { law, points: 33, ..Wanted::default() }) {
                 assert!(whole(&found), "{case}: {rows:?} {found:?}");
             }
         }
+    }
+}
+
+/// 210 seeded sweeps, so that luck cannot change what comes out: three laws, 6 to 12 levels, noise of 1 to 10 %, one sample a level or three,
+/// one level in half of them a third off. The whole table is that of `bench/scale`.
+#[test]
+fn intervals_hold_what_they_say() {
+    let mut random = crate::SplitMix64::new(2026);
+    let mut share = || ((random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+    let (mut held, mut all) = ([0usize; 4], [0usize; 4]);
+    for sweep in 0..210usize {
+        let (alpha, beta) = [(0.03, 3e-4), (0.1, 2e-3), (0.0, 5e-4)][sweep % 3];
+        let truth = Curve::Smooth { gamma: 1000.0, alpha, beta };
+        let (count, noise) = (6 + sweep % 7, 0.01 + 0.09 * share());
+        let bad = if sweep % 2 == 0 { sweep % count } else { usize::MAX };
+        let n = |at: usize| 64f64.powf(at as f64 / (count - 1) as f64);
+        let levels: Vec<Level> = (0..count)
+            .map(|at| {
+                let mut sample = || {
+                    let normal = (-2.0 * share().ln()).sqrt() * (std::f64::consts::TAU * share()).cos();
+                    truth.at(n(at)) * (1.0 + noise * normal) * if at == bad { 0.67 } else { 1.0 }
+                };
+                Level { n: n(at), samples: (0..1 + 2 * (sweep % 4 / 2)).map(|_| sample()).collect() }
+            })
+            .collect();
+        let found = scaling(&levels, Wanted { law: Some(Law::Usl), ..Wanted::default() }).unwrap();
+        let known = [
+            (Some(found.gamma), 1000.0),
+            (found.alpha, alpha),
+            (found.beta, beta),
+            (found.peak, truth.peak().unwrap()),
+        ];
+        for (at, (known, truth)) in known.into_iter().enumerate() {
+            let Some((low, high)) = known.and_then(|known| known.ci95) else { continue };
+            all[at] += 1;
+            held[at] += usize::from(low <= truth && truth <= high);
+        }
+    }
+    for (held, all) in held.iter().zip(all) {
+        let share = *held as f64 / all as f64;
+        assert!(all > 150 && (0.9..=0.995).contains(&share), "{held} of {all}");
     }
 }

@@ -7,8 +7,10 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use tare_model::scaling::{ScalingModel, Weights};
 
-/// What is fitted, and how.
+/// What is fitted, and how. What few need is not listed, and works.
 #[derive(Debug, Args)]
+#[command(mut_arg("pty", |arg| arg.hide(true)), mut_arg("show_output", |arg| arg.hide(true)))]
+#[command(mut_arg("local_addr", |arg| arg.hide(true)), mut_arg("busy_poll", |arg| arg.hide(true)))]
 #[command(after_help = "Examples:
   tare scale --connections 1..64 http://127.0.0.1:8080/
   tare scale --cpus 1..4 --sut './server --port 8080' http://127.0.0.1:8080/
@@ -22,9 +24,9 @@ use tare_model::scaling::{ScalingModel, Weights};
   some-sweep | tare scale --from -       from standard input
   tare scale --from sweep.csv --html curve.html")]
 pub struct ScaleArgs {
-    /// Fit the figures in this file, and measure nothing; `-` is standard input.
+    /// Fit the figures in this file; nothing is measured.
     ///
-    /// A table with the header n,x (other names are taken for the names of the factor and of the figure), a row for each sample, compressed
+    /// `-` is standard input. A table with the header n,x (other names are taken for the names of the factor and of the figure), a row for each sample, compressed
     /// (gzip) or not; lines that begin with # are left out. Or results of another tool ('tare help formats') whose benchmarks have the
     /// factor at the end of their names: BenchmarkMap-8, threads=4, conns:64.
     #[arg(long, value_name = "FILE", conflicts_with_all = MEASURING)]

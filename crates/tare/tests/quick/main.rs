@@ -10,6 +10,7 @@ mod house;
 mod packages;
 #[path = "../support/pages.rs"]
 mod pages;
+mod scale;
 mod schema;
 mod steady;
 #[path = "../support/mod.rs"]

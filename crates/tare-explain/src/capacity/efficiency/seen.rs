@@ -46,7 +46,7 @@ pub fn seen(n: f64, counted: &'static str, launches: &[Launch<'_>], cpus_there: 
     let of_sut = |of: &dyn Fn(&RoleAccounting) -> Option<f64>| middle(&|launch| of(sut(launch.outcome)?));
     let busy = middle(&|launch| busy_cpus(launch.outcome));
     let accounting = LevelAccounting {
-        cpus_allotted: of_sut(&|sut| Some(sut.entitled_cpus).filter(|cpus| *cpus > 0.0)),
+        cpus_entitled: of_sut(&|sut| Some(sut.entitled_cpus).filter(|cpus| *cpus > 0.0)),
         cpus_busy: busy,
         cpu_s_per_unit: busy.filter(|_| x > 0.0).map(|busy| busy / x),
         cpus_waited_for: of_sut(&|sut| Some(waited_s(sut) / window_s(sut)?)),

@@ -9,7 +9,7 @@ const LOST_LN_MIN: f64 = 0.03;
 /// Parts smaller than this share are one together.
 const PART_SHARE_MIN: f64 = 0.01;
 /// With fewer working threads than CPUs by this much, threads are what is missing.
-const CPUS_APART: f64 = 0.5;
+const THREADS_SHORT: f64 = 0.5;
 /// Where less of its CPU entitlement than this is needed, CPU time is not what holds it.
 const SPARE_MAX: f64 = 0.8;
 /// A unit that costs more by this, most of it in the kernel, costs more in the kernel.
@@ -72,7 +72,7 @@ fn divided(lowest: &Seen, level: &Seen) -> Option<Vec<Part>> {
     let (busy_1, busy) = (lowest.accounting.cpus_busy?, level.accounting.cpus_busy?);
     let wanted = busy_1 * level.n / lowest.n;
     // Steps of the kernel's counters may make it busy a hair more than it may be.
-    let entitled = level.accounting.cpus_allotted.unwrap_or(f64::INFINITY).max(busy);
+    let entitled = level.accounting.cpus_entitled.unwrap_or(f64::INFINITY).max(busy);
     if wanted < SPARE_MAX * entitled
         && let Some(parts) = of_time(lowest, level, wanted)
     {
@@ -108,7 +108,7 @@ fn of_time(lowest: &Seen, level: &Seen, wanted: f64) -> Option<Vec<Part>> {
 /// ln(B/U): CPUs that it would need beyond those that it may use.
 fn beyond(level: &Seen, wanted: f64, usable: f64) -> Part {
     let ln = (wanted / usable).ln();
-    let few_threads = level.cpus_there.is_some_and(|there| usable + CPUS_APART <= there);
+    let few_threads = level.cpus_there.is_some_and(|there| usable + THREADS_SHORT <= there);
     let (name, why) = match few_threads {
         true => (
             "too few threads at work",
@@ -159,7 +159,7 @@ fn weights<'a>(lowest: &Seen, level: &'a Seen, wanted: f64) -> BTreeMap<&'a str,
 /// CPUs of each loss that are more than it has to be at this level: what it sleeps for each unit of work at the lowest level too, and CPUs
 /// that are idle since fewer than all are needed, hold nothing back.
 fn beyond_own<'a>(lowest: &Seen, level: &'a Seen, wanted: f64) -> BTreeMap<&'a str, f64> {
-    let entitled = level.accounting.cpus_allotted.unwrap_or(wanted);
+    let entitled = level.accounting.cpus_entitled.unwrap_or(wanted);
     let spare = (entitled - wanted).max(0.0);
     let grown = level.x / lowest.x;
     let own = |loss: &str| match loss {

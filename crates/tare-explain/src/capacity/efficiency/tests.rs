@@ -11,7 +11,7 @@ fn level(n: f64, busy: f64, entitled: f64, cost_s: f64, losses: &[(&str, f64)]) 
         x: busy / cost_s,
         counted: "run",
         accounting: LevelAccounting {
-            cpus_allotted: Some(entitled),
+            cpus_entitled: Some(entitled),
             cpus_busy: Some(busy),
             cpu_s_per_unit: Some(cost_s),
             ..LevelAccounting::default()
@@ -47,7 +47,7 @@ fn four_threads_on_two_cpus_lack_cpus() {
 
 /// ln(4/2) for the CPUs, ln(2/1.5) for the quota.
 #[test]
-fn a_quota_is_told_from_the_number_of_cpus() {
+fn a_quota_is_another_part_than_the_number_of_cpus() {
     let parts = lost(&level(1.0, 1.0, 1.0, 0.1, &[]), &level(4.0, 1.5, 2.0, 0.1, &[("throttled", 0.5)]));
     let all = (4.0_f64 / 1.5).ln();
     assert_share(&parts, "no more CPUs to use", 2.0_f64.ln() / all);
@@ -71,8 +71,8 @@ fn sleep_that_each_unit_needs_is_no_loss_and_a_lock_is() {
 #[test]
 fn where_cpus_are_to_spare_time_is_what_counts() {
     let lowest = level(1.0, 0.01, 2.0, 1e-4, &[("timer", 0.99)]);
-    let cheaper = level(4.0, 0.02, 2.0, 0.8e-4, &[("lock", 0.3), ("timer", 0.7), ("preempted", 0.1)]);
-    let parts = lost(&lowest, &cheaper);
+    let less = level(4.0, 0.02, 2.0, 0.8e-4, &[("lock", 0.3), ("timer", 0.7), ("preempted", 0.1)]);
+    let parts = lost(&lowest, &less);
     assert_share(&parts, "locks", 0.75);
     assert_share(&parts, "others use", 0.25);
     let costly = level(4.0, 0.3, 2.0, 2e-3, &[("lock", 0.095), ("timer", 0.7)]);
