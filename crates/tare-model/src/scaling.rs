@@ -163,7 +163,7 @@ pub struct LevelAccounting {
     pub clock_hz: Option<f64>,
     /// CPUs that the generator ran on.
     pub generator_cpus: Option<f64>,
-    /// Median latency of a request, seconds.
+    /// Mean latency of a request, seconds: by Little's law n = X · latency.
     pub latency_s: Option<f64>,
 }
 
