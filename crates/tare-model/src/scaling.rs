@@ -146,7 +146,7 @@ pub struct ScaleLevel {
 #[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct LevelAccounting {
     /// CPUs that the SUT may use.
-    pub cpus_allotted: Option<f64>,
+    pub cpus_entitled: Option<f64>,
     /// CPUs that it ran on, on average.
     pub cpus_busy: Option<f64>,
     /// CPU seconds of one request, operation or run.
@@ -163,7 +163,7 @@ pub struct LevelAccounting {
     pub clock_hz: Option<f64>,
     /// CPUs that the generator ran on.
     pub generator_cpus: Option<f64>,
-    /// Median latency of a request, seconds.
+    /// Mean latency of a request, seconds: by Little's law n = X · latency.
     pub latency_s: Option<f64>,
 }
 

@@ -36,6 +36,7 @@ mod recovery;
 mod reference_level;
 pub mod request;
 mod running;
+pub mod scale;
 pub mod session;
 mod start_up;
 pub mod study;

@@ -3,6 +3,7 @@
 pub(crate) mod command;
 pub(crate) mod core_latency;
 pub(crate) mod downstream;
+pub mod efficiency;
 pub(crate) mod estimate;
 pub(crate) mod fit;
 pub(crate) mod generator;

@@ -4,9 +4,11 @@ mod alike;
 mod choose;
 mod cores;
 mod error;
+mod growing;
 mod plan;
 
 pub use error::PlacementError;
+pub use growing::growing;
 pub use plan::{Ask, plan};
 
 use cores::Cores;

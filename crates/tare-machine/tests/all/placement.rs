@@ -179,3 +179,27 @@ fn a_laptop_keeps_siblings_in_one_role() {
     assert!(!cores_of(&laptop, &plan.sut).meets(&plan.generator));
     assert!(plan.notes.is_empty(), "{:?}", plan.notes);
 }
+
+/// Each step up to the number of cores adds one, and no core gets its last thread before all have had as many as they could.
+#[test]
+fn cpus_are_added_core_by_core_then_sibling_by_sibling() {
+    for (name, topology) in all_machines() {
+        let order = tare_machine::placement::growing(&topology);
+        let added: Vec<u32> = order.iter().map(|next| next.cpu).collect();
+        let all: CpuSet = added.iter().copied().collect();
+        let isolated = topology.isolated.value().cloned().unwrap_or_default();
+        let usable = topology.allowed_cpus().minus(&isolated);
+        let usable = if usable.is_empty() { topology.allowed_cpus() } else { usable };
+        assert_eq!((all.len(), &all), (added.len(), &usable), "{name}");
+        let mut reached = CpuSet::new();
+        for (at, next) in order.iter().enumerate() {
+            let core = topology.core_of(next.cpu);
+            assert_eq!(next.adds == "core", !core.meets(&reached), "{name}: CPU {}", next.cpu);
+            assert!(at == 0 || order[at - 1].adds == "core" || next.adds == "smt-sibling", "{name}");
+            reached.insert(next.cpu);
+        }
+        let nodes: Vec<Option<u32>> =
+            order.iter().filter(|next| next.adds == "core").map(|next| next.node).collect();
+        assert!(nodes.is_sorted(), "{name}: {nodes:?}");
+    }
+}

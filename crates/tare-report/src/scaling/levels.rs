@@ -195,7 +195,7 @@ pub(super) fn lost(outcome: &ScaleOutcome) -> Vec<Block> {
 pub(super) fn accounting(outcome: &ScaleOutcome) -> Vec<Block> {
     type Cell = (&'static str, fn(&LevelAccounting) -> Option<f64>, fn(f64) -> String);
     let cells: [Cell; 10] = [
-        ("CPUs allotted", |of| of.cpus_allotted, ratio),
+        ("CPUs entitled", |of| of.cpus_entitled, ratio),
         ("busy", |of| of.cpus_busy, ratio),
         ("CPU time each", |of| of.cpu_s_per_unit, seconds),
         ("waited for a CPU", |of| of.cpus_waited_for, ratio),

@@ -91,6 +91,11 @@ const SCREENS: &[Screen] = &[
         options: &["sut", "command", "against_build", "history", "baseline", "keep", "fail_if"],
         topics: &["conditions", "records", "exit-codes"],
     },
+    Screen {
+        command: "scale",
+        options: &["connections", "rate", "cpus", "n", "budget", "work", "start", "from", "json"],
+        topics: &["sut", "programs", "formats"],
+    },
     Screen { command: "plan", options: &["set", "factor", "dry_run", "output", "json"], topics: &["plans"] },
     Screen {
         command: "serve",

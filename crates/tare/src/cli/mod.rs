@@ -18,6 +18,7 @@ pub mod scale;
 pub mod schema;
 pub mod serve;
 pub mod steady;
+pub mod sweep;
 pub mod traffic;
 pub mod tune;
 pub mod values;
@@ -144,7 +145,12 @@ pub enum Command {
     /// costs (coherency), and where more brings nothing. Each with an interval that holds the truth in 95 of 100 sweeps. What lies outside
     /// of the levels is not said.
     ///
-    /// With --from nothing is measured: the figures are those of a file.
+    /// Any server, program and load that 'tare run' takes is measured, each level once in each block on a fresh launch, in an order drawn at
+    /// random. Each level says where its time went, and what took its efficiency: CPUs that there are no more of, a quota, locks, others on
+    /// its CPUs, more CPU time for the same work. With --from nothing is measured: the figures are those of a file.
+    ///
+    /// Exit codes: 0 done; 2 bad usage; 3 the server, the program or the generator failed; 4 no level is valid; 130 interrupted (what was
+    /// done is shown).
     Scale(Box<scale::ScaleArgs>),
     /// Make load and report what came back, as wrk does.
     ///

@@ -36,6 +36,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub program: ProgramArgs,
     #[command(flatten)]
+    pub parameters: ParameterArgs,
+    #[command(flatten)]
     pub trials: TrialArgs,
     #[command(flatten)]
     pub stacks: StackArgs,
@@ -268,6 +270,14 @@ pub struct ProgramArgs {
     /// End a run that takes longer; it has failed then.
     #[arg(long, value_name = "TIME", requires = "command", value_parser = values::positive_duration)]
     pub time_limit: Option<Duration>,
+    #[command(flatten)]
+    pub chosen: ChoiceArgs,
+}
+
+/// What is varied in its command.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Program")]
+pub struct ParameterArgs {
     /// Run once for each value, in place of {NAME}.
     ///
     /// {NAME} in the command is replaced by it.
@@ -281,6 +291,4 @@ pub struct ProgramArgs {
     /// Step of --parameter-scan.
     #[arg(short = 'D', long, value_name = "STEP", requires = "parameter_scan", default_value = "1")]
     pub parameter_step_size: String,
-    #[command(flatten)]
-    pub chosen: ChoiceArgs,
 }

@@ -2,13 +2,21 @@
 
 use super::choice::ChoiceArgs;
 use super::output::OutputArgs;
+use super::sweep::{KeptArgs, MEASURING, SweepArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use tare_model::scaling::{ScalingModel, Weights};
 
-/// What is fitted, and how.
+/// What is fitted, and how. What few need is not listed, and works.
 #[derive(Debug, Args)]
+#[command(mut_arg("pty", |arg| arg.hide(true)), mut_arg("show_output", |arg| arg.hide(true)))]
+#[command(mut_arg("local_addr", |arg| arg.hide(true)), mut_arg("busy_poll", |arg| arg.hide(true)))]
 #[command(after_help = "Examples:
+  tare scale --connections 1..64 http://127.0.0.1:8080/
+  tare scale --cpus 1..4 --sut './server --port 8080' http://127.0.0.1:8080/
+  tare scale --n 1..8 -- sysbench cpu --threads={n} --time=2 run
+  tare scale --n 1,2 --work {n} -- 'for i in $(seq {n}); do ./copy & done; wait'
+  tare scale --rate 1k..50k http://127.0.0.1:8080/
   tare scale --from sweep.csv            a table: n,x, several rows for an n allowed
   tare scale --from sweep.csv --law usl  the universal scalability law, whatever fits best
   tare scale --from bench.txt --benchmark Map --metric ns/op --invert
@@ -16,12 +24,12 @@ use tare_model::scaling::{ScalingModel, Weights};
   some-sweep | tare scale --from -       from standard input
   tare scale --from sweep.csv --html curve.html")]
 pub struct ScaleArgs {
-    /// Fit the figures in this file, and measure nothing; `-` is standard input.
+    /// Fit the figures in this file; nothing is measured.
     ///
-    /// A table with the header n,x (other names are taken for the names of the factor and of the figure), a row for each sample, compressed
+    /// `-` is standard input. A table with the header n,x (other names are taken for the names of the factor and of the figure), a row for each sample, compressed
     /// (gzip) or not; lines that begin with # are left out. Or results of another tool ('tare help formats') whose benchmarks have the
     /// factor at the end of their names: BenchmarkMap-8, threads=4, conns:64.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = MEASURING)]
     pub from: Option<PathBuf>,
     /// The law to fit; auto takes the one that fits best.
     ///
@@ -41,7 +49,9 @@ pub struct ScaleArgs {
     #[arg(long, help_heading = "Fit")]
     pub invert: bool,
     #[command(flatten)]
-    pub chosen: ChoiceArgs,
+    pub sweep: SweepArgs,
+    #[command(flatten)]
+    pub kept: KeptArgs,
     #[command(flatten)]
     pub exports: OutputArgs,
 }
@@ -73,6 +83,11 @@ pub enum WeightsChoice {
 }
 
 impl ScaleArgs {
+    /// Which of a benchmark's results are taken, of a file or of a program.
+    pub fn chosen(&self) -> &ChoiceArgs {
+        &self.sweep.program.chosen
+    }
+
     /// What is wanted of the fit.
     pub fn wanted(&self) -> tare_explain::scaling::Wanted {
         let law = match self.law {

@@ -50,6 +50,16 @@ pub const ALL: [&str; 35] = [
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub struct TrafficArgs {
+    #[command(flatten)]
+    pub volume: VolumeArgs,
+    #[command(flatten)]
+    pub shape: ShapeArgs,
+}
+
+/// How much is sent: what 'tare scale' varies.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Load")]
+pub struct VolumeArgs {
     /// Open connections [default: 64; compare: 8 for each CPU].
     ///
     /// From 1 to 1,000,000; 1k is 1,000. In 'tare compare' the default is 8 for each CPU of the servers.
@@ -71,6 +81,12 @@ pub struct TrafficArgs {
     /// Each stage is RATE:TIME, or FROM-TO:TIME for a ramp.
     #[arg(long, value_name = "STAGES", value_parser = values::stages, conflicts_with_all = ["rate", "think"])]
     pub steps: Option<values::Stages>,
+}
+
+/// What is sent, and how, however much it is.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
+pub struct ShapeArgs {
     /// Random gaps between requests, as of independent users.
     ///
     /// Gaps of a Poisson process, as many users make them (with --rate, --steps or --think).

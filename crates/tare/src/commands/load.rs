@@ -63,7 +63,7 @@ fn not_here(args: &LoadArgs) -> Option<&'static str> {
             "there are no scripts (hint: --template, --csv and --capture vary requests, --mix and --request-file choose \
              them, --expect-body and its like look at the answers)",
         ),
-        None if of_trials && args.traffic.steps.is_some() => Some(
+        None if of_trials && args.traffic.volume.steps.is_some() => Some(
             "--precision and --budget are for one figure of several trials; tare load makes one run, and each stage of --steps \
              has figures of its own (hint: give each stage its time, as 1k:5s; 'tare run --steps' drives them --trials times)",
         ),
@@ -104,7 +104,7 @@ fn judge(bounds: &[Threshold], outcome: &LoadOutcome) -> Ended {
 /// One thread for each CPU that may be used, and none without a connection.
 fn place(spec: &mut LoadSpec, args: &LoadArgs) {
     spec.workers.cpus = args.load_cpus.clone().map_or_else(Vec::new, |list| list.0);
-    if args.traffic.threads.is_none() {
+    if args.traffic.volume.threads.is_none() {
         let cpus = match spec.workers.cpus.len() {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             given => given,

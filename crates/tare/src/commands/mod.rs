@@ -26,6 +26,7 @@ pub mod schema;
 pub mod serve;
 pub mod show;
 pub mod steady;
+mod sweep;
 mod traffic;
 pub mod tune;
 pub mod why;

@@ -84,7 +84,7 @@ pub(super) fn argv() -> Vec<String> {
     std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect()
 }
 
-fn server_request(args: &RunArgs) -> Result<ServerRequest, Failure> {
+pub(super) fn server_request(args: &RunArgs) -> Result<ServerRequest, Failure> {
     let named = match &args.sut {
         SutArgs { start: Some(command), .. } => Some(SutRequest::Start(command.clone())),
         SutArgs { sut_pid: Some(pid), .. } => Some(SutRequest::Pid(*pid)),
@@ -107,7 +107,7 @@ fn server_request(args: &RunArgs) -> Result<ServerRequest, Failure> {
     let load = match (&args.generator.load, args.generator.load_pid) {
         (Some(command), _) => LoadRequest::Start(command.clone()),
         (None, Some(pid)) => LoadRequest::Pid(pid),
-        (None, None) => LoadRequest::Own { threads: args.traffic.threads },
+        (None, None) => LoadRequest::Own { threads: args.traffic.volume.threads },
     };
     let target = Target::parse(args.url.as_deref().unwrap_or(EMBEDDED_URL)).map_err(Failure::usage)?;
     let traffic = super::traffic::spec(&args.traffic, target)?;
@@ -170,7 +170,7 @@ fn stacks(args: &RunArgs) -> Option<StackWatch> {
     })
 }
 
-fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
+pub(super) fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
     if args.url.is_some() {
         return Err(Failure::usage(anyhow!(
             "a URL and a program cannot be measured together (hint: give the URL, or '-- COMMAND', not both)"
@@ -221,17 +221,17 @@ fn command_request(args: &RunArgs) -> Result<CommandRequest, Failure> {
 
 fn parameters(args: &RunArgs) -> Result<Vec<Parameter>, Failure> {
     let mut parameters: Vec<Parameter> = Vec::new();
-    if args.program.parameter_list.chunks_exact(2).any(|pair| pair[1].is_empty()) {
+    if args.parameters.parameter_list.chunks_exact(2).any(|pair| pair[1].is_empty()) {
         return Err(Failure::usage(anyhow!(
             "--parameter-list: there is no value (hint: write them as a,b,c)"
         )));
     }
-    for pair in args.program.parameter_list.chunks_exact(2) {
+    for pair in args.parameters.parameter_list.chunks_exact(2) {
         let values = pair[1].split(',').map(str::to_string).collect();
         parameters.push(Parameter { name: pair[0].clone(), values });
     }
-    if let [name, min, max] = args.program.parameter_scan.as_slice() {
-        let values = scan(min, max, &args.program.parameter_step_size)
+    if let [name, min, max] = args.parameters.parameter_scan.as_slice() {
+        let values = scan(min, max, &args.parameters.parameter_step_size)
             .map_err(|error| Failure::usage(anyhow!(error)))?;
         parameters.push(Parameter { name: name.clone(), values });
     }

@@ -3,30 +3,83 @@
 mod from;
 mod table;
 
+use crate::cli::output::OutputArgs;
 use crate::cli::scale::ScaleArgs;
-use crate::failure::{Ended, Failure};
+use crate::failure::{Ended, Failure, NOT_VALID};
+use crate::terminal;
 use anyhow::anyhow;
 use from::Sweep;
 use std::process::ExitCode;
+use tare_explain::scaling::Wanted;
 use tare_model::scaling::ScaleOutcome;
 use tare_model::warning::Warning;
 use tare_report::Style;
 use tare_report::scaling as report;
+use tare_run::LabError;
+use tare_run::scale::{Factor, Swept};
 
-/// Reads, fits and prints.
-pub fn scale(args: &ScaleArgs, style: Style) -> Ended {
+/// Measures or reads, fits and prints. What was measured before a failure or an interruption is shown.
+pub fn scale(args: ScaleArgs, style: Style) -> Ended {
     super::check_output(&args.exports)?;
-    let Some(file) = &args.from else {
+    if let Some(file) = &args.from {
+        let outcome = fitted(from::read(file, &args)?, &args)?;
+        emit(&outcome, &args.exports, style)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.invert {
         return Err(Failure::usage(anyhow!(
-            "nothing to fit (hint: --from FILE, a table with the header n,x)"
+            "--invert is for the figures of a file (hint: leave it out; a time that a program prints is inverted by itself)"
         )));
-    };
-    let sweep = from::read(file, args)?;
-    let outcome = fitted(sweep, args)?;
-    let (shown, page) = (report::report(&outcome), report::page(&outcome));
-    let json = report::json(&outcome).map_err(Failure::underway)?;
-    super::emit_report(&shown, &page, &json, &args.exports, style)?;
+    }
+    let wanted = args.wanted();
+    let (factor, mut swept) = super::sweep::measure(args.sweep, &args.kept)?;
+    let end = std::mem::replace(&mut swept.end, Ok(()));
+    let measured = swept.levels.iter().filter(|level| !level.samples.is_empty()).count();
+    match measured {
+        // A failure of the first launches says more than that there is no curve.
+        0 | 1 if end.is_err() => {}
+        0 | 1 => {
+            let why =
+                swept.warnings.first().map_or_else(String::new, |warning| format!(": {}", warning.text));
+            terminal::say(&format!(
+                "tare: {measured} levels are valid, and a law needs two{why} (hint: 'tare run' at one level says more)"
+            ));
+            return Ok(ExitCode::from(NOT_VALID));
+        }
+        _ => emit(&of_sweep(factor, swept, wanted)?, &args.exports, style)?,
+    }
+    // A program that fails at a later level has been started before.
+    end.map_err(|error| match error {
+        LabError::Usage { .. } if measured > 0 => Failure::underway(error),
+        error => error.into(),
+    })?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn emit(outcome: &ScaleOutcome, exports: &OutputArgs, style: Style) -> Result<(), Failure> {
+    let (shown, page) = (report::report(outcome), report::page(outcome));
+    let json = report::json(outcome).map_err(Failure::underway)?;
+    super::emit_report(&shown, &page, &json, exports, style)
+}
+
+/// The law through the levels that were measured.
+fn of_sweep(factor: Factor, swept: Swept, wanted: Wanted) -> Result<ScaleOutcome, Failure> {
+    let Swept { mut levels, cpu_order, blocks, seed, mut warnings, .. } = swept;
+    let unit = levels.iter().find_map(|level| Some(level.estimate.value()?.unit.clone())).unwrap_or_default();
+    let scaling = tare_explain::scaling::scaling(&mut levels, &unit, wanted)
+        .map_err(|missing| Failure::underway(anyhow!("{} (hint: {})", missing.why, missing.remedy)))?;
+    warnings.extend(tare_explain::scaling::warnings(&scaling, &levels));
+    Ok(ScaleOutcome {
+        schema: tare_model::format::SCHEMA,
+        factor: factor.name().to_owned(),
+        source: "measured".to_owned(),
+        scaling,
+        levels,
+        cpu_order,
+        blocks,
+        seed,
+        warnings,
+    })
 }
 
 /// The law through the levels of a file.

@@ -11,7 +11,8 @@ use tare_load::{
 
 /// The load to `target`; its threads are 1 unless given, its CPUs the caller's to choose.
 pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
-    let message = &args.message;
+    let (volume, shape) = (&args.volume, &args.shape);
+    let message = &shape.message;
     let (body, body_file) = match (&message.body, &message.body_file) {
         (Some(text), _) => (text.clone().into_bytes(), None),
         (None, Some(path)) => match tare_load::short_body(path).map_err(Failure::usage)? {
@@ -38,29 +39,29 @@ pub fn spec(args: &TrafficArgs, target: Target) -> Result<LoadSpec, Failure> {
             body_bytes: message.expect_length,
             body_contains: message.expect_body.clone(),
         },
-        connections: args.connections.unwrap_or(CONNECTIONS_DEFAULT),
+        connections: volume.connections.unwrap_or(CONNECTIONS_DEFAULT),
         pacing: pacing(args)?,
-        keep_alive: !args.no_keepalive,
+        keep_alive: !shape.no_keepalive,
         workers: Workers {
-            threads: args.threads.unwrap_or(1),
+            threads: volume.threads.unwrap_or(1),
             cpus: Vec::new(),
-            engine: match args.engine {
+            engine: match shape.engine {
                 Engine::Auto => EngineChoice::Auto,
                 Engine::Epoll => EngineChoice::Epoll,
                 Engine::IoUring => EngineChoice::IoUring,
             },
-            busy_poll: args.busy_poll,
+            busy_poll: shape.busy_poll,
         },
-        protocol: if args.http2 { Protocol::Http2 } else { Protocol::Http1 },
-        pipeline: if args.http2 { args.streams } else { args.pipeline },
-        timeout_ns: u64::try_from(args.timeout.as_nanos()).unwrap_or(u64::MAX),
+        protocol: if shape.http2 { Protocol::Http2 } else { Protocol::Http1 },
+        pipeline: if shape.http2 { shape.streams } else { shape.pipeline },
+        timeout_ns: u64::try_from(shape.timeout.as_nanos()).unwrap_or(u64::MAX),
         route: Route {
             target: target.clone(),
-            connect_to: args.connect_to.clone(),
-            unix_socket: args.unix.clone(),
-            local_addresses: args.local_addr.clone(),
-            tls: tls(&args.tls),
-            follow: args.follow,
+            connect_to: shape.connect_to.clone(),
+            unix_socket: shape.unix.clone(),
+            local_addresses: shape.local_addr.clone(),
+            tls: tls(&shape.tls),
+            follow: shape.follow,
         },
         ..LoadSpec::new(target)
     })
@@ -78,14 +79,14 @@ fn tls(args: &TlsArgs) -> Tls {
 }
 
 fn pacing(args: &TrafficArgs) -> Result<Pacing, Failure> {
-    let gaps = if args.poisson { Gaps::Poisson } else { Gaps::Fixed };
-    Ok(match (args.rate, &args.steps, args.think) {
+    let gaps = if args.shape.poisson { Gaps::Poisson } else { Gaps::Fixed };
+    Ok(match (args.volume.rate, &args.volume.steps, args.shape.think) {
         (Some(rate_hz), _, _) => Pacing::Open { rate_hz, gaps },
         (None, Some(steps), _) => Pacing::Stages { stages: steps.0.clone(), gaps },
         (None, None, Some(think)) => {
             Pacing::Thinking { mean_ns: u64::try_from(think.as_nanos()).unwrap_or(u64::MAX), gaps }
         }
-        (None, None, None) if args.poisson => {
+        (None, None, None) if args.shape.poisson => {
             return Err(Failure::usage(anyhow!(
                 "--poisson has nothing to spread: a closed loop sends when an answer is there (hint: give --rate, --steps or --think)"
             )));

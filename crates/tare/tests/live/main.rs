@@ -28,6 +28,7 @@ mod plan;
 mod privilege;
 mod readme;
 mod runs;
+mod scale;
 mod schedule;
 mod serve;
 #[path = "../support/serving.rs"]

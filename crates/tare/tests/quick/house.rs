@@ -145,6 +145,7 @@ const RUN: arrows::Folders = &[
         "study",
         &["error", "duration", "progress", "blocks", "request", "running", "subjects", "session", "compare"],
     ),
+    ("scale", &["error", "progress", "blocks", "request", "running", "session", "study"]),
     (
         "calibrate",
         &[

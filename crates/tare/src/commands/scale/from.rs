@@ -32,14 +32,14 @@ pub fn read(file: &Path, args: &ScaleArgs) -> Result<Sweep, Failure> {
     let shown = file.display().to_string();
     let unusable = |error: anyhow::Error| Failure::usage(error.context(format!("cannot use {shown}")));
     let mut sweep = if table::is_table(&text) {
-        if args.chosen.is_given() {
+        if args.chosen().is_given() {
             return Err(unusable(anyhow!(
                 "it is a table, and no results of a benchmark (hint: leave out --benchmark and --metric)"
             )));
         }
         of_table(table::read(&text).map_err(unusable)?, &shown)
     } else {
-        let found = results::read_bytes(&bytes, file, &args.chosen.choice())?;
+        let found = results::read_bytes(&bytes, file, &args.chosen().choice())?;
         of_results(found, &shown, args.invert).map_err(unusable)?
     };
     if args.invert {
