@@ -15,6 +15,7 @@ pub mod bottlenecks;
 mod capacity;
 mod contrast;
 mod outcome;
+pub mod probing;
 #[cfg(test)]
 mod recorded;
 mod timeline;

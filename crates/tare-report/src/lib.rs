@@ -30,6 +30,7 @@ pub mod gate;
 pub mod load;
 mod metric_changes;
 mod plot;
+pub mod probing;
 mod render;
 mod report;
 mod sections;

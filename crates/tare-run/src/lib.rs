@@ -26,6 +26,7 @@ mod meters;
 pub mod own_program;
 mod place;
 mod plan;
+pub mod probe;
 mod process;
 mod programs;
 pub mod progress;

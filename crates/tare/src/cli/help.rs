@@ -45,7 +45,7 @@ pub const TOPICS: &[(&str, &str)] = &[
 
 /// The commands, by what a person wants.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Measure", &["run", "load", "serve", "steady"]),
+    ("Measure", &["run", "load", "probe", "serve", "steady"]),
     ("Compare", &["compare", "gate", "plan", "why"]),
     ("Read a result", &["show", "explain", "report", "export", "flame", "schema"]),
     ("Know the machine", &["doctor", "tune", "calibrate", "recover"]),
@@ -90,6 +90,11 @@ const SCREENS: &[Screen] = &[
         command: "gate",
         options: &["sut", "command", "against_build", "history", "baseline", "keep", "fail_if"],
         topics: &["conditions", "records", "exit-codes"],
+    },
+    Screen {
+        command: "probe",
+        options: &["probe", "state", "via", "rate", "rounds", "window", "timeout", "json"],
+        topics: &["exit-codes", "output"],
     },
     Screen { command: "plan", options: &["set", "factor", "dry_run", "output", "json"], topics: &["plans"] },
     Screen {
