@@ -8,6 +8,9 @@ use crate::{Report, words::id};
 use tare_model::Reading;
 use tare_model::probing::{Probe, ProbeFinding, ProbeRow, ProbeVerdict, ProbingOutcome};
 
+/// Ends of an interval that are further apart say nothing.
+const KNOWN_RATIO_MAX: f64 = 100.0;
+
 /// The result, laid out.
 pub fn report(outcome: &ProbingOutcome) -> Report {
     let mut parts =
@@ -84,7 +87,12 @@ fn cells(row: &ProbeRow) -> Vec<Text> {
     let median = row.median.value();
     let ratio = row.ratio.value();
     let spread = |found: &tare_model::outcome::Estimate| format::spread(found.value, found.ci95, seconds);
-    let ends = ratio.and_then(|ratio| ratio.ci95).map(|ends| between(ends, format::ratio));
+    // An interval that says nothing is not printed as figures.
+    let known = |ends: &[f64; 2]| ends[1] < KNOWN_RATIO_MAX * ends[0];
+    let ends = ratio.and_then(|ratio| ratio.ci95).map(|ends| match known(&ends) {
+        true => between(ends, format::ratio),
+        false => "not known".to_owned(),
+    });
     let tone = match ratio.and_then(|ratio| ratio.ci95) {
         Some([low, _]) if low > 1.0 => Tone::Bad,
         _ => Tone::Plain,

@@ -15,6 +15,8 @@ pub(super) const SLOWER_SHARE: f64 = 0.10;
 const CAUSE_SHARE: f64 = 0.5;
 /// Round trips of an answer, at most: the request's own, a connection's, and those between the service and what it calls.
 const ROUND_TRIPS_MAX: f64 = 4.0;
+/// What a service does beside its calls counts from this share of its time on.
+const REST_SHARE: f64 = 0.1;
 /// Fewer rounds have no verdict.
 pub(super) const ROUNDS_MIN: usize = 3;
 
@@ -73,7 +75,8 @@ pub(super) fn judge(measured: &Measured<'_>, service: usize, state: usize) -> Ju
     match causes[..] {
         [cause] if cause.is_network => return Judged::Network(cause.probe),
         [cause] => {
-            let alike = case.slower_alike(cause, calls.as_deref().unwrap_or_default());
+            let called = calls.iter().flatten().find(|(probe, _)| *probe == cause.probe);
+            let alike = case.slower_alike(cause, called.and_then(|(_, times)| *times));
             return if alike.is_empty() { Judged::Downstream(cause.probe) } else { Judged::AllAlike(alike) };
         }
         _ => {}
@@ -209,24 +212,27 @@ impl Case<'_> {
         (is_shown && is_as_slow(&one.ratio, service)).then_some(one.probe)
     }
 
-    /// Who else got slower by half the ratio of a cause or more: all controls that there are, or else the rest of the service's time. Empty where one
-    /// of the controls did not.
-    fn slower_alike(&self, cause: &Candidate, calls: &[(usize, Option<u32>)]) -> Vec<usize> {
-        let others = calls.iter().map(|(probe, _)| *probe).filter(|probe| *probe != cause.probe);
-        let controls: Vec<usize> = others.chain(self.paths_without(cause.probe)).collect();
-        let is_alike = |ratio: Option<Est>| {
-            ratio.is_none_or(|ratio| is_as_slow(&ratio, &cause.ratio) && ratio.lo > 1.0 + SLOWER_SHARE)
+    /// Who got slower alike: a cause together with what may share its host. Empty where that is excluded: by a path of the service that does
+    /// not lead to the cause and did not get slower by half its ratio, or else by the rest of the service's own time.
+    fn slower_alike(&self, cause: &Candidate, times: Option<u32>) -> Vec<usize> {
+        let paths = self.paths_without(cause.probe);
+        let is_clear = |path: &usize| {
+            self.measured.ratio(*path, self.state).is_some_and(|ratio| !is_as_slow(&ratio, &cause.ratio))
         };
-        if controls.is_empty() {
-            let times = calls.iter().find(|(probe, _)| *probe == cause.probe).and_then(|(_, times)| *times);
-            let rest = (cause.probe, times.map_or(1.0, f64::from));
-            let rest = self.measured.rest_ratio(self.service, rest, self.state);
-            let alike = rest.is_some_and(|rest| is_alike(Some(rest)));
-            return if alike { vec![cause.probe] } else { Vec::new() };
-        }
-        match controls.iter().all(|probe| is_alike(self.measured.ratio(*probe, self.state))) {
-            true => [cause.probe].into_iter().chain(controls).collect(),
-            false => Vec::new(),
-        }
+        let is_clear = match paths.is_empty() {
+            true => self.rest_is_clear(cause, times.map_or(1.0, f64::from)),
+            false => paths.iter().any(is_clear),
+        };
+        if is_clear { Vec::new() } else { [cause.probe].into_iter().chain(paths).collect() }
+    }
+
+    /// Whether the service's time without its calls of a cause grew by less than half of what it would by the same ratio; so little of it that
+    /// it cannot matter counts too.
+    fn rest_is_clear(&self, cause: &Candidate, times: f64) -> bool {
+        let bases = self.measured.base_s(self.service).zip(self.measured.base_s(cause.probe));
+        let added = self.measured.added_beyond(self.service, (cause.probe, times), self.state);
+        let Some(((whole, call), added)) = bases.zip(added) else { return false };
+        let rest = whole - times * call;
+        rest < REST_SHARE * whole || added.hi < CAUSE_SHARE * rest * (cause.ratio.lo - 1.0)
     }
 }

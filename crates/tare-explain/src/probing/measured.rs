@@ -88,11 +88,7 @@ impl<'a> Measured<'a> {
     pub fn ratio(&self, probe: usize, state: usize) -> Option<Est> {
         let logs: Vec<f64> =
             self.rounds([probe], state).iter().map(|[(base, at)]| (at / base).ln()).collect();
-        self.ratio_of(&logs)
-    }
-
-    fn ratio_of(&self, logs: &[f64]) -> Option<Est> {
-        let log = self.estimate(logs)?;
+        let log = self.estimate(&logs)?;
         Some(Est { value: log.value.exp(), lo: log.lo.exp(), hi: log.hi.exp() })
     }
 
@@ -109,16 +105,6 @@ impl<'a> Measured<'a> {
             .iter()
             .map(|[(base, at), (other_base, other_at)]| (at - base) - times * (other_at - other_base));
         self.estimate(&each.collect::<Vec<f64>>())
-    }
-
-    /// How the rest of a probe's time grows, without so many times that of another one. `None` where there is no rest.
-    pub fn rest_ratio(&self, probe: usize, (other, times): (usize, f64), state: usize) -> Option<Est> {
-        let rounds = self.rounds([probe, other], state);
-        let log = |[(base, at), (other_base, other_at)]: &[(f64, f64); 2]| {
-            let rest = [base - times * other_base, at - times * other_at];
-            rest.iter().all(|rest| *rest > 0.0).then(|| (rest[1] / rest[0]).ln())
-        };
-        self.ratio_of(&rounds.iter().map(log).collect::<Option<Vec<f64>>>()?)
     }
 
     /// The median in the first state, geometric mean over rounds.

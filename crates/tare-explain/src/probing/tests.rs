@@ -190,7 +190,8 @@ fn what_is_too_noisy_is_undecided_and_says_how_much_could_be_shown() {
         let outcome = explain(&record(&cases, 0.5, 4, seed));
         named += usize::from(outcome.culprit.value().is_some());
         if outcome.verdicts[0].finding == ProbeFinding::Undecided {
-            assert!(outcome.verdicts[0].text.contains("could not be shown"), "{}", outcome.verdicts[0].text);
+            let text = &outcome.verdicts[0].text;
+            assert!(text.contains("could not be shown") || text.contains("may explain"), "{text}");
         }
     }
     // Intervals hold together in 95 of 100; a name needs more than one of them to fail.

@@ -68,10 +68,10 @@ pub struct ProbeArgs {
     /// How often each state is measured.
     ///
     /// Each state once in each round, in an order drawn at random. 3 are the least for a verdict.
-    #[arg(long, value_name = "N", default_value = "5", value_parser = values::count)]
+    #[arg(long, value_name = "N", default_value = "8", value_parser = values::count)]
     pub rounds: u64,
     /// How long a state is measured in each round.
-    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = values::positive_duration)]
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = values::positive_duration)]
     pub window: Duration,
     /// How long a state lasts before it is measured.
     #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = values::duration)]
