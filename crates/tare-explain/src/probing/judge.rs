@@ -53,7 +53,7 @@ struct Candidate {
 /// Judges a service in a state.
 pub(super) fn judge(measured: &Measured<'_>, service: usize, state: usize) -> Judged {
     let case = Case { measured, service, state };
-    let figures = measured.ratio(service, state).zip(measured.added(service, state));
+    let figures = measured.ratio(service, state).zip(measured.added_within(service, state));
     let Some((ratio, added)) = figures.filter(|_| measured.rounds_of(service, state) >= ROUNDS_MIN) else {
         return Judged::NoFigure(service);
     };
@@ -134,7 +134,7 @@ impl Case<'_> {
         if measured.rounds_of(probe, state) < ROUNDS_MIN {
             return None;
         }
-        let (ratio, added) = (measured.ratio(probe, state)?, measured.added(probe, state)?);
+        let (ratio, added) = (measured.ratio(probe, state)?, measured.added_within(probe, state)?);
         let own = match self.network_to(probe) {
             Some(network) => measured.added_beyond(probe, (network, self.round_trips(probe)), state)?,
             None => added,
@@ -147,7 +147,7 @@ impl Case<'_> {
 
     fn network(&self, probe: usize) -> Option<Candidate> {
         let (ratio, added) =
-            (self.measured.ratio(probe, self.state)?, self.measured.added(probe, self.state)?);
+            (self.measured.ratio(probe, self.state)?, self.measured.added_within(probe, self.state)?);
         let least = if is_slower(&ratio, &added) { self.round_trips(self.service) * added.lo } else { 0.0 };
         let most = ROUND_TRIPS_MAX * added.hi.max(0.0);
         Some(Candidate { probe, least, most, ratio, is_network: true })

@@ -41,7 +41,8 @@ impl<'a> Measured<'a> {
                 of_state[window.round as usize] = quantile(&[window], 0.5, run.plan.timeout_s, REQUESTS_MIN);
             }
         }
-        let level = level_of_each(probes * states.saturating_sub(1));
+        // A ratio and a difference each.
+        let level = level_of_each(2 * probes * states.saturating_sub(1));
         Measured { run, medians, level }
     }
 
@@ -98,7 +99,16 @@ impl<'a> Measured<'a> {
         self.estimate(&each)
     }
 
-    /// The same, less so many times what another one takes longer.
+    /// The same between the narrower ends of two intervals: that of the differences, and that of the ratios times the first state's median.
+    /// Where rounds differ by factors the second is narrower, where something adds a time the first. Both hold, since the level counts both.
+    pub fn added_within(&self, probe: usize, state: usize) -> Option<Est> {
+        let (added, ratio, base) =
+            (self.added(probe, state)?, self.ratio(probe, state)?, self.base_s(probe)?);
+        let (lo, hi) = (added.lo.max(base * (ratio.lo - 1.0)), added.hi.min(base * (ratio.hi - 1.0)));
+        Some(if lo <= hi { Est { value: added.value.clamp(lo, hi), lo, hi } } else { added })
+    }
+
+    /// Seconds more than in the first state, less so many times what another one takes longer.
     pub fn added_beyond(&self, probe: usize, (other, times): (usize, f64), state: usize) -> Option<Est> {
         let rounds = self.rounds([probe, other], state);
         let each = rounds

@@ -211,8 +211,8 @@ fn intervals_of_all_rows_hold_together() {
         })
     };
     let held = (0..1000).filter(|seed| held(*seed)).count();
-    // 95 %, less three standard deviations of a thousand draws; not all of them either.
-    assert!((929..=985).contains(&held), "{held}");
+    // As many differences hold beside them: 97.5 %, more or less four standard deviations of a thousand draws.
+    assert!((955..=995).contains(&held), "{held}");
 }
 
 #[test]

@@ -83,6 +83,9 @@ impl Words<'_> {
     /// How much longer each takes.
     fn facts(&self) -> String {
         let states = &self.measured.run.states;
+        if self.measured.ratio(self.service, self.state).is_none() {
+            return format!("in '{}'", states[self.state].name);
+        }
         let others = (0..self.measured.run.probes.len()).filter(|probe| *probe != self.service);
         let ratio = |probe: usize| match self.measured.ratio(probe, self.state) {
             Some(ratio) => times(&ratio),

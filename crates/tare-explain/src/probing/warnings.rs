@@ -45,12 +45,14 @@ pub(super) fn all(measured: &Measured<'_>) -> Vec<Warning> {
         let failed = failures(&windows);
         let count: u64 = failed.iter().map(|failure| failure.count).sum();
         if let Some(most) = failed.first().filter(|_| count as f64 > FAILED_SHARE * sent as f64) {
+            let of_them = if most.count == count {
+                "all of them".to_owned()
+            } else {
+                format!("{} of them", most.count)
+            };
             warnings.push(warning(
                 "probes-failed",
-                format!(
-                    "{count} of {sent} requests of {} failed, {} of them: {}",
-                    probe.name, most.count, most.why
-                ),
+                format!("{count} of {sent} requests of {} failed, {of_them}: {}", probe.name, most.why),
                 "they count as slower than all answers, one that timed out as the time limit",
             ));
         }

@@ -107,6 +107,11 @@ impl Probing<'_> {
         let mut random = SplitMix64::new(self.request.plan.seed);
         let mut order: Vec<usize> = (0..self.request.states.len()).collect();
         for round in 0..self.request.plan.rounds {
+            let left = self.run.states.iter().filter(|state| state.failed.is_none()).count();
+            // What is left can be held against nothing.
+            if round > 0 && left < self.run.states.len().min(2) {
+                return Ok(());
+            }
             shuffle(&mut order, &mut random);
             for state in order.clone() {
                 if self.run.states[state].failed.is_some() {
