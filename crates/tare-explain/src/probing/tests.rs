@@ -165,11 +165,11 @@ fn the_network_is_the_cause_where_a_connection_takes_longer() {
 #[test]
 fn nothing_slower_names_nobody() {
     let cases = [svc(SOME, &[8.0, 8.1]), still(&[3.0, 3.0]), db(&[1.0, 1.0]), net(&[0.1, 0.1])];
-    let outcome = found(&cases, 0.02, 6, ProbeFinding::NothingSlowed, None);
+    let outcome = found(&cases, 0.02, 8, ProbeFinding::NothingSlowed, None);
     assert!(outcome.verdicts[0].text.contains("not slower"), "{}", outcome.verdicts[0].text);
     // The database is slower, and the service does not wait for it.
     let cases = [svc(SOME, &[8.0, 8.0]), db(&[0.1, 0.3])];
-    found(&cases, 0.02, 6, ProbeFinding::NothingSlowed, None);
+    found(&cases, 0.02, 8, ProbeFinding::NothingSlowed, None);
 }
 
 #[test]
