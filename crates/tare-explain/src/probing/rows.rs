@@ -78,7 +78,7 @@ pub(super) fn failures(windows: &[&ProbeWindow]) -> Vec<ProbeFailure> {
         }
     }
     all.retain(|failure| failure.count > 0);
-    all.sort_by(|one, other| other.count.cmp(&one.count));
+    all.sort_by_key(|failure| std::cmp::Reverse(failure.count));
     all
 }
 
