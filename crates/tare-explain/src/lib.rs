@@ -5,7 +5,7 @@
 //! `reconcile`, `attribute`, `close`). `capacity` pools trials by level of load and computes net from gross by the iron law ([`stopping`]
 //! is asked while the trials run, too). `timeline` shows how the figure went over time. [`bottlenecks`] decides what holds the figure, and
 //! asks for every cause what it cost. `outcome` puts it all together ([`explain()`]). `contrast` sets two outcomes against each other. [`tool`] says what
-//! other tools' results come to.
+//! other tools' results come to, [`probing`] which of several servers is slow under load.
 //!
 //! Nothing here reads a file, a clock or the machine; no record, however odd, makes it panic or yield a number
 //! that is not one.
@@ -15,6 +15,7 @@ pub mod bottlenecks;
 mod capacity;
 mod contrast;
 mod outcome;
+pub mod probing;
 #[cfg(test)]
 mod recorded;
 mod timeline;

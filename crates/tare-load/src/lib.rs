@@ -27,6 +27,7 @@ mod merge;
 mod message;
 mod pacing;
 mod preflight;
+pub mod probe;
 mod quota;
 mod ramp;
 mod random;

@@ -32,6 +32,7 @@ pub mod pack;
 pub mod placement;
 pub mod plan;
 pub mod probes;
+pub mod probing;
 pub mod reading;
 mod record;
 pub mod reference_level;

@@ -1,8 +1,8 @@
 //! The JSON schema of what each command prints with `--json`: generated from the types, and kept under `docs/schema`.
 
 use crate::{
-    calibration, cause_page, ceiling, check, comparison, gate, load, outcome, scaling, steady, study, tool,
-    tool_comparison, tuning, why, zoo,
+    calibration, cause_page, ceiling, check, comparison, gate, load, outcome, probing, scaling, steady,
+    study, tool, tool_comparison, tuning, why, zoo,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -51,6 +51,7 @@ outputs! {
     "gate", "gate", gate::Gate;
     "plan", "plan", study::StudyOutcome;
     "scale", "scale", scaling::ScaleOutcome;
+    "probe", "probe", probing::ProbingOutcome;
     "why", "why FILE FILE", why::Why;
     "doctor", "doctor", check::Examination;
     "steady", "steady (one line of it for each series)", steady::Series;

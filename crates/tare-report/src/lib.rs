@@ -31,6 +31,7 @@ pub mod gate;
 pub mod load;
 mod metric_changes;
 mod plot;
+pub mod probing;
 mod render;
 mod report;
 pub mod scaling;

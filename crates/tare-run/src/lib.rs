@@ -3,7 +3,7 @@
 //!
 //! [`request`] is what the user asked for, unjudged; `plan` judges it without touching anything that runs;
 //! [`session`] is the one way through: a subject is opened, a load driven, each trial read by a meter.
-//! [`generate`] is load alone. Whatever is started is stopped and whatever is changed
+//! [`generate`] is load alone, [`probe`] asks several servers while others make load. Whatever is started is stopped and whatever is changed
 //! is put back when a session ends, fails or is interrupted; what a killed one left behind is dealt with by the
 //! next start ([`recover`]).
 
@@ -28,6 +28,7 @@ mod meters;
 pub mod own_program;
 mod place;
 mod plan;
+pub mod probe;
 mod process;
 mod programs;
 pub mod progress;

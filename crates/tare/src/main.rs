@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Command::Gate(args) => commands::gate::gate(&args, style),
         Command::Plan(args) => commands::plan::plan(&args, style),
         Command::Scale(args) => commands::scale::scale(*args, style),
+        Command::Probe(args) => commands::probe::probe(&args, style),
         Command::Load(args) => commands::load::load(&args, style),
         Command::Show(args) => commands::show::show(&args, style),
         Command::Why(args) => commands::why::why(&args, style),

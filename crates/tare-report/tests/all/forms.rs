@@ -9,7 +9,7 @@ use tare_model::comparison::Comparison;
 use tare_model::outcome::Cause;
 use tare_report::steady::Examined;
 use tare_report::{
-    Report, Style, calibration, cause_page, comparison, doctor, gate, load, steady, study, tool,
+    Report, Style, calibration, cause_page, comparison, doctor, gate, load, probing, steady, study, tool,
     tool_comparison, tune, why, zoo,
 };
 
@@ -401,4 +401,55 @@ fn the_zoo() {
     let [text, page] = [false, true].map(|is_page| zoo::report(&zoo, is_page));
     forms("zoo", Some("zoo"), &text, zoo::json(&zoo));
     assert!(page.markdown().contains("| true | "), "the matrix is turned round on a page");
+}
+
+#[test]
+fn probes_under_states_of_load() {
+    let estimate =
+        |value: f64, unit: &str| json!({"value": value, "unit": unit, "ci95": [0.95 * value, 1.06 * value]});
+    let first = json!({"not_applicable": "the state that others are held against"});
+    let row = |probe: &str, state: &str, median_s: f64, ratio: Value, added: Value| {
+        json!({
+            "probe": probe, "state": state, "median": estimate(median_s, "s"), "p99_s": 3.0 * median_s, "ratio": ratio,
+            "added": added, "answers": 296, "failures": [{"why": "no answer within the time limit", "count": 4}],
+            "own_lateness_s": 6e-5, "rounds_s": [median_s, median_s, null],
+        })
+    };
+    let mut late = row("db", "full", 1.03e-3, estimate(1.03, ""), estimate(3e-5, "s"));
+    late["p99_s"] = json!({"missing": "299 requests, and it takes 300", "remedy": "more rounds"});
+    let probe = |name: &str, kind: &str, target: &str, calls: Value| {
+        json!({
+            "name": name, "kind": kind, "target": target, "address": "10.0.0.1:80", "fresh": false, "calls": calls,
+            "calls_assumed": false,
+        })
+    };
+    let verdict = json!({
+        "state": "full", "service": "svc", "finding": "service", "culprit": "svc",
+        "text": "in 'full' svc takes 2.10 × (2.00 to 2.23) as long as in 'idle', db 1.03 × (0.98 to 1.09): svc itself or the hosts \
+                 that it runs on are the cause",
+        "hint": "measure it under this load: tare run names the bottleneck of svc",
+    });
+    let outcome: tare_model::probing::ProbingOutcome = serde_json::from_value(json!({
+        "schema": 2, "started_unix_s": 1_763_870_400,
+        "plan": {"rate_hz": 20.0, "window_s": 3.0, "settle_s": 0.5, "timeout_s": 2.0, "rounds": 5, "seed": 7},
+        "rounds_done": 4,
+        "probes": [
+            probe("svc", "http", "http://10.0.0.1/", json!([{"probe": "db", "times": 3}])),
+            probe("db", "mysql", "mysql://app@10.0.0.2:3306", Value::Null),
+        ],
+        "states": [
+            {"name": "idle", "command": null, "failed": null},
+            {"name": "full", "command": "wrk -d{seconds}s http://10.0.0.1/", "failed": null},
+        ],
+        "table": [
+            row("svc", "idle", 8e-3, first.clone(), first.clone()),
+            row("svc", "full", 1.68e-2, estimate(2.1, ""), estimate(8.8e-3, "s")),
+            row("db", "idle", 1e-3, first.clone(), first),
+            late,
+        ],
+        "culprit": "svc", "verdicts": [verdict],
+        "warnings": [{"id": "interrupted", "text": "it was interrupted", "hint": "let it run"}],
+    }))
+    .unwrap();
+    forms("probe", Some("probe"), &probing::report(&outcome), probing::json(&outcome));
 }

@@ -45,7 +45,7 @@ pub const TOPICS: &[(&str, &str)] = &[
 
 /// The commands, by what a person wants.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Measure", &["run", "load", "serve", "steady"]),
+    ("Measure", &["run", "load", "probe", "serve", "steady"]),
     ("Compare", &["compare", "gate", "plan", "scale", "why"]),
     ("Read a result", &["show", "explain", "report", "export", "flame", "schema"]),
     ("Know the machine", &["doctor", "ceiling", "tune", "calibrate", "recover"]),
@@ -95,6 +95,11 @@ const SCREENS: &[Screen] = &[
         command: "scale",
         options: &["connections", "rate", "cpus", "n", "budget", "work", "start", "from", "json"],
         topics: &["sut", "programs", "formats"],
+    },
+    Screen {
+        command: "probe",
+        options: &["probe", "state", "via", "rate", "rounds", "window", "timeout", "json"],
+        topics: &["exit-codes", "output"],
     },
     Screen { command: "plan", options: &["set", "factor", "dry_run", "output", "json"], topics: &["plans"] },
     Screen {

@@ -13,6 +13,7 @@ pub mod help;
 pub mod load;
 pub mod output;
 pub mod plan;
+pub mod probe;
 pub mod run;
 pub mod scale;
 pub mod schema;
@@ -152,6 +153,19 @@ pub enum Command {
     /// Exit codes: 0 done; 2 bad usage; 3 the server, the program or the generator failed; 4 no level is valid; 130 interrupted (what was
     /// done is shown).
     Scale(Box<scale::ScaleArgs>),
+    /// Tell which of several servers is slow under load.
+    ///
+    /// Each probe asks one server at a small fixed rate, while the load goes through its states: each state once in each round, in an order
+    /// drawn at random. The table has the response time of each probe in each state, how many times as long that is as in the first state
+    /// of the same round, and intervals that hold all together.
+    ///
+    /// A service is slower for the sake of what it calls, if that takes so much longer that it explains half of it or more; for the sake of
+    /// the network, if a connection (tcp://) does; for its own, if neither can. Otherwise the result says what is missing: a path that
+    /// does not call the database, how often an answer calls it, more rounds.
+    ///
+    /// Exit codes: 0 done, whatever was found; 2 bad usage, nothing started; 3 a probe was not answered at the beginning, or a state of
+    /// load failed (all else was measured); 130 interrupted (what was done is shown).
+    Probe(Box<probe::ProbeArgs>),
     /// Make load and report what came back, as wrk does.
     ///
     /// Rate, latency, errors. Flags mean what they mean in wrk and wrk2. 'tare help pacing' explains closed and open loops, 'tare help

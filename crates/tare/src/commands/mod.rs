@@ -17,6 +17,7 @@ mod judged;
 pub mod load;
 pub mod man;
 pub mod plan;
+pub mod probe;
 pub mod recover;
 pub mod report;
 mod results;

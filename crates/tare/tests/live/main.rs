@@ -26,6 +26,7 @@ mod monitors;
 mod pages;
 mod plan;
 mod privilege;
+mod probe;
 mod readme;
 mod runs;
 mod scale;
