@@ -119,7 +119,7 @@ fn sweep(args: &Args, curve: &Curve, random: &mut SplitMix64) -> (Vec<Level>, Op
     let noise = 0.01 + 0.09 * unit(random);
     let bad = (random.next_u64() % count as u64) as usize;
     let size = args.outlier * (0.7 + 0.6 * unit(random));
-    let factor = if random.next_u64() % 2 == 0 { 1.0 - size.min(0.9) } else { 1.0 + size };
+    let factor = if random.next_u64().is_multiple_of(2) { 1.0 - size.min(0.9) } else { 1.0 + size };
     let bad = (args.outlier > 0.0).then_some(bad);
     let level = |(at, n): (usize, f64)| {
         let factor = if bad == Some(at) { factor } else { 1.0 };

@@ -40,7 +40,7 @@ fn headline(outcome: &ProbingOutcome) -> Block {
         }
         (_, Some(verdict)) => (sentence(&verdict.text), Tone::Warn),
         (culprit, None) => {
-            let why = culprit.clone().ok().map_or_else(|missing| then_remedy(&missing), |name| name);
+            let why = culprit.clone().ok().unwrap_or_else(|missing| then_remedy(&missing));
             (sentence(&format!("no cause is named: {why}")), Tone::Warn)
         }
     };

@@ -236,7 +236,7 @@ pub(crate) struct Above {
 pub(crate) fn above(accounting: &Accounting) -> Option<Above> {
     let share = found(accounting).ok().filter(|share| share.share > ABOVE)?;
     let is_chance = share.ci95.is_some_and(|[low, _]| low <= 1.0);
-    (!is_chance).then(|| Above { name: share.tightest, share: share.share })
+    (!is_chance).then_some(Above { name: share.tightest, share: share.share })
 }
 
 /// More than a network card can carry.

@@ -75,14 +75,14 @@ pub(super) fn sentences(outcome: &ScaleOutcome) -> Vec<String> {
             in_brackets(alpha, percent)
         ));
     }
-    if let (Some(beta), ScalingModel::Usl) = (scaling.beta.value(), scaling.model) {
-        if beta.value > 0.0 {
-            said.push(format!(
-                "Each pair of {many} costs {}{} of the work of one (coherency).",
-                small(beta.value),
-                in_brackets(beta, small)
-            ));
-        }
+    if let (Some(beta), ScalingModel::Usl) = (scaling.beta.value(), scaling.model)
+        && beta.value > 0.0
+    {
+        said.push(format!(
+            "Each pair of {many} costs {}{} of the work of one (coherency).",
+            small(beta.value),
+            in_brackets(beta, small)
+        ));
     }
     if let (Some(before), Some(after)) = (scaling.gamma.value(), scaling.slope_after.value()) {
         said.push(format!(

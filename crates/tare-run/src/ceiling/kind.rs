@@ -14,8 +14,11 @@ pub(super) struct Kind {
     /// Its unit.
     pub unit: &'static str,
     /// Makes what the samples need, once.
-    pub open: Box<dyn FnOnce(&Rc<Ground>) -> Result<Opened, Missing>>,
+    pub open: Open,
 }
+
+/// Makes what the samples of a ceiling need.
+pub(super) type Open = Box<dyn FnOnce(&Rc<Ground>) -> Result<Opened, Missing>>;
 
 /// A sample of so many nanoseconds, in the ceiling's unit.
 pub(super) type Sample = Box<dyn FnMut(u64) -> Result<f64, Missing>>;

@@ -164,6 +164,7 @@ pub fn server_bound() -> Outcome {
             stopping: None,
             net: net(gross * total.exp()),
             tare: parts,
+            ceiling: tare_model::Reading::default(),
             metrics: Vec::new(),
         },
         answers: Answers {
