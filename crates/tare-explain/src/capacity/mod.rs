@@ -17,5 +17,6 @@ pub(crate) mod runs;
 pub(crate) mod schedule;
 pub(crate) mod serial;
 pub(crate) mod service_demand;
+pub mod smt_worth;
 pub mod stopping;
 pub(crate) mod summary;

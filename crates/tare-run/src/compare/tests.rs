@@ -92,6 +92,7 @@ fn comparison(launches: usize, costlier: f64, noise: &mut Noise) -> Comparison {
         effects: Vec::new(),
         not_known: Vec::new(),
         interleaving: Vec::new(),
+        treatments: Vec::new(),
         benchmarks: Vec::new(),
         warnings: Vec::new(),
         parts: Vec::new(),

@@ -25,6 +25,7 @@ pub mod serve;
 pub mod show;
 pub mod steady;
 mod traffic;
+mod treated;
 pub mod tune;
 pub mod why;
 mod worse;
