@@ -188,7 +188,8 @@ mod tests {
     #[test]
     fn pages_are_for_what_fills_one() {
         // A gigabyte and a header; the small heap, and a stack of a thread of which little is used, stay where they are.
-        let program = memory(&[(1024 * MIB + 4096, 1024 * MIB), (132 << 10, 100 << 10), (8 * MIB, 64 << 10)], &[]);
+        let program =
+            memory(&[(1024 * MIB + 4096, 1024 * MIB), (132 << 10, 100 << 10), (8 * MIB, 64 << 10)], &[]);
         assert_eq!(pages_of(&program, 2 * MIB), Ok(513 + 1 + 2 + 514 / 64));
         let small = memory(&[(132 << 10, 100 << 10), (8 * MIB, 64 << 10)], &[]);
         let missing = pages_of(&small, 2 * MIB).unwrap_err();

@@ -104,8 +104,7 @@ impl Memory {
         let has_no_file =
             mapping.name.is_empty() || mapping.name == "[heap]" || mapping.name.starts_with("[anon");
         if has_no_file && mapping.permissions.starts_with("rw") && mapping.permissions.ends_with('p') {
-            self.anonymous
-                .push(Anonymous { bytes: mapping.bytes, resident_bytes: mapping.resident_bytes });
+            self.anonymous.push(Anonymous { bytes: mapping.bytes, resident_bytes: mapping.resident_bytes });
         }
         if mapping.permissions.contains('x') && mapping.name.starts_with('/') {
             let file = mapping.name.trim_end_matches(" (deleted)").rsplit('/').next().unwrap_or_default();

@@ -64,7 +64,12 @@ pub enum TreatmentVerdict {
     Hurt,
     /// None that was shown: its interval holds 0.
     NoDifference,
+    /// Its interval holds 0 and much more than that.
+    NotKnown,
 }
+
+/// Who cannot rule out a difference of this share knows nothing to speak of.
+const KNOWN_MAX: f64 = 0.5;
 
 /// What a treatment did to the figure that it is judged by.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
@@ -97,11 +102,15 @@ impl TreatmentResult {
         let verdict = match () {
             () if low > 0.0 => TreatmentVerdict::Helped,
             () if high < 0.0 => TreatmentVerdict::Hurt,
+            () if at_most > KNOWN_MAX => TreatmentVerdict::NotKnown,
             () => TreatmentVerdict::NoDifference,
         };
         let words = match verdict {
             TreatmentVerdict::Helped => by("helped", better.value, [low, high]),
             TreatmentVerdict::Hurt => by("hurt", -better.value, [-high, -low]),
+            TreatmentVerdict::NotKnown => {
+                format!("not known: a difference of more than {:.0}\u{a0}% is possible", KNOWN_MAX * 100.0)
+            }
             // Never less than the interval allows.
             TreatmentVerdict::NoDifference => {
                 format!("no difference above {:.1}\u{a0}%", (at_most * 1000.0).ceil() / 10.0)
@@ -166,7 +175,16 @@ mod tests {
         assert_eq!(words(Figure::Time, 0.05, [0.001, 0.1]), "hurt 5.00 % (0.10 to 10.00)");
         assert_eq!(words(Figure::Throughput, -0.05, [-0.1, -0.02]), "hurt 5.0 % (2.0 to 10.0)");
         assert_eq!(words(Figure::Time, -0.002, [-0.0071, 0.004]), "no difference above 0.8 %");
-        assert_eq!(of(Figure::Time, -0.002, [-0.007, 0.004]).unwrap().verdict, TreatmentVerdict::NoDifference);
+        assert_eq!(
+            of(Figure::Time, -0.002, [-0.007, 0.004]).unwrap().verdict,
+            TreatmentVerdict::NoDifference
+        );
+        let wide = of(Figure::Time, 0.47, [-0.38, 2.51]).unwrap();
+        assert_eq!(wide.verdict, TreatmentVerdict::NotKnown);
+        assert_eq!(
+            wide.words.replace('\u{a0}', " "),
+            "not known: a difference of more than 50 % is possible"
+        );
         assert_eq!(of(Figure::Time, f64::NAN, [0.0, 1.0]), None);
         assert_eq!(of(Figure::Time, 0.1, [0.0, f64::INFINITY]), None);
     }

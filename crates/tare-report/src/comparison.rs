@@ -64,7 +64,10 @@ fn rows(comparison: &Comparison) -> Rows {
     };
     let launches = comparison.launches.len();
     let metrics = comparison.benchmarks.iter().map(|effect| metric_changes::csv(effect, launches));
-    Rows { header: figures::HEADER, rows: comparison.effects.iter().map(row).chain(metrics).chain(treatments::rows(comparison)).collect() }
+    Rows {
+        header: figures::HEADER,
+        rows: comparison.effects.iter().map(row).chain(metrics).chain(treatments::rows(comparison)).collect(),
+    }
 }
 
 /// The result as one JSON object.

@@ -56,7 +56,9 @@ fn worth(levels: &[ScaleLevel], order: &[OrderedCpu]) -> Result<Estimate, Missin
     }
     let blocks = base.samples.len();
     if blocks == 0 || beyond.iter().any(|level| level.samples.len() != blocks) {
-        return Err(Missing::new("levels have not as many samples as each other: which belong together is not known"));
+        return Err(Missing::new(
+            "levels have not as many samples as each other: which belong together is not known",
+        ));
     }
     let each: Option<Vec<f64>> = (0..blocks).map(|block| of_block(base, &beyond, block)).collect();
     let estimate = each.as_deref().and_then(mean_interval);
@@ -121,7 +123,10 @@ mod tests {
         let openssl = [level(16, vec![16.0]), level(32, vec![28.8]), level(64, vec![28.8 * 1.2])];
         let worth = smt_worth(&openssl, &order);
         let worth = worth.value().unwrap();
-        assert!((worth.value - 0.2).abs() < 1e-9 && worth.ci95.is_none() && worth.unit == "cores", "{worth:?}");
+        assert!(
+            (worth.value - 0.2).abs() < 1e-9 && worth.ci95.is_none() && worth.unit == "cores",
+            "{worth:?}"
+        );
         let sysbench = [level(1, vec![1.0]), level(32, vec![32.0]), level(64, vec![32.0 * 1.02])];
         assert!((value(&sysbench, &order) - 0.02).abs() < 1e-9);
     }
@@ -147,7 +152,9 @@ mod tests {
         assert!(why(&both, &order(4, 0)).contains("no CPU that was added is an SMT sibling"));
         assert!(why(&both[1..], &order(2, 2)).contains("one thread on each of the 2 cores"));
         assert!(why(&both[..1], &order(2, 2)).contains("no level has SMT siblings"));
-        assert!(why(&[level(2, vec![2.0, 2.0]), level(4, vec![2.4])], &order(2, 2)).contains("as many samples"));
+        assert!(
+            why(&[level(2, vec![2.0, 2.0]), level(4, vec![2.4])], &order(2, 2)).contains("as many samples")
+        );
         assert!(why(&[level(2, vec![0.0]), level(4, vec![2.4])], &order(2, 2)).contains("one of 0"));
         let mut mixed = order(2, 2);
         mixed.swap(1, 2);

@@ -263,8 +263,11 @@ mod tests {
     #[test]
     fn a_command_is_looked_up_as_it_will_be() {
         let words = ["sort", "--password", "hunter2"].map(String::from);
-        let program =
-            of_command(Role::Sut, &words, &[("GOMAXPROCS", "2"), ("API_KEY", "abc")].map(|(key, value)| (key.to_owned(), value.to_owned())));
+        let program = of_command(
+            Role::Sut,
+            &words,
+            &[("GOMAXPROCS", "2"), ("API_KEY", "abc")].map(|(key, value)| (key.to_owned(), value.to_owned())),
+        );
         assert!(program.path.value().is_some_and(|path| path.starts_with('/')), "{program:?}");
         assert!(program.sha256.value().is_some_and(|sum| sum.len() == 64));
         let arguments = program.arguments.value().unwrap();

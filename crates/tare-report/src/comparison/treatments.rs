@@ -4,7 +4,7 @@ use crate::block::{Block, Column, Field, Row, Table, Text, Tone};
 use crate::words;
 use tare_model::Reading;
 use tare_model::comparison::{Comparison, Program};
-use tare_model::treatment::{Treatment, TreatmentResult, TreatmentVerdict, TreatedSetting};
+use tare_model::treatment::{TreatedSetting, Treatment, TreatmentResult, TreatmentVerdict};
 
 /// What the settings of a program did; `None` where it has none. Where A alone has some they are its.
 pub(super) fn headline(comparison: &Comparison, program: &Program) -> Option<Block> {
@@ -16,8 +16,10 @@ pub(super) fn headline(comparison: &Comparison, program: &Program) -> Option<Blo
                 TreatmentVerdict::Helped => Tone::Good,
                 TreatmentVerdict::Hurt => Tone::Bad,
                 TreatmentVerdict::NoDifference => Tone::Strong,
+                TreatmentVerdict::NotKnown => Tone::Warn,
             };
-            let joint = if *verdict == TreatmentVerdict::NoDifference { ": " } else { " " };
+            let is_shown = matches!(verdict, TreatmentVerdict::Helped | TreatmentVerdict::Hurt);
+            let joint = if is_shown { " " } else { ": " };
             Text::new(format!("{name}{joint}{words} ({}).", figure.title()), tone)
         }
         Reading::Missing(missing) => {
@@ -56,7 +58,9 @@ pub(super) fn table(comparison: &Comparison) -> Vec<Block> {
             Reading::NotApplicable { not_applicable } => Text::dim(not_applicable),
         };
         let (in_use, evidence) = match &setting.verified {
-            Reading::Measured(found) if found.in_use => (Text::new("yes", Tone::Good), found.evidence.clone()),
+            Reading::Measured(found) if found.in_use => {
+                (Text::new("yes", Tone::Good), found.evidence.clone())
+            }
             Reading::Measured(found) => (Text::new("no", Tone::Warn), found.evidence.clone()),
             Reading::Missing(missing) => (Text::dim("not known"), words::then_remedy(missing)),
             Reading::NotApplicable { not_applicable } => (Text::dim("not known"), not_applicable.clone()),

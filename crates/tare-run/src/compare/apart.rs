@@ -48,7 +48,8 @@ impl<'a> Apart<'a> {
             self.switch.fit(&self.seen[0])?;
             self.switch.rehearse()?;
         }
-        let environments = (0..self.placements.len()).map(|program| self.switch.environment(program).to_vec());
+        let environments =
+            (0..self.placements.len()).map(|program| self.switch.environment(program).to_vec());
         stage.environments(environments.collect());
         Ok(())
     }

@@ -275,7 +275,8 @@ fn speed_ln(launch: &Launch) -> Option<f64> {
 
 /// Whether answers can be trusted to be answers, and settings were applied.
 pub fn is_valid(comparison: &Comparison) -> bool {
-    !treated::is_refused(comparison) && totals(comparison).iter().all(|total| total.errors_share() <= ERRORS_MAX)
+    !treated::is_refused(comparison)
+        && totals(comparison).iter().all(|total| total.errors_share() <= ERRORS_MAX)
 }
 
 /// An arm over all launches.

@@ -202,12 +202,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Starts all servers, in an order drawn at random, and waits until they answer.
-    fn servers(
-        &self,
-        which: &[usize],
-        seed: u64,
-        running: &Running<'_>,
-    ) -> Result<Vec<Server>, LabError> {
+    fn servers(&self, which: &[usize], seed: u64, running: &Running<'_>) -> Result<Vec<Server>, LabError> {
         let arms = arms(self.request.programs.len());
         let ports = free_ports(which.len())?;
         let mut starting = Vec::with_capacity(which.len());
@@ -218,8 +213,8 @@ impl<'a> Stage<'a> {
             let command = self.command(&asked.command, ports[at]);
             let (cpus, limit) = (&self.placement.sut_cpus, self.request.start_timeout);
             let environment = self.environments.get(program).cloned().unwrap_or_default();
-            let sut = started::launch(&command, cpus, environment, limit, &running.journal)
-                .map_err(of(&name))?;
+            let sut =
+                started::launch(&command, cpus, environment, limit, &running.journal).map_err(of(&name))?;
             starting.push((at, name, target(&asked.url, ports[at])?, sut));
         }
         let pids: Vec<u32> = starting.iter().map(|(.., sut)| sut.pid()).collect();

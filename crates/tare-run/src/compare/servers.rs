@@ -162,11 +162,7 @@ fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
 }
 
 /// Where each program and its generator are.
-fn placements(
-    request: &Request,
-    switch: &Switch,
-    topology: &Topology,
-) -> Result<Vec<Placement>, LabError> {
+fn placements(request: &Request, switch: &Switch, topology: &Topology) -> Result<Vec<Placement>, LabError> {
     let all = place(request, topology)?;
     let threads = request.threads.unwrap_or_else(|| place::load_threads(topology));
     let of = |program| {

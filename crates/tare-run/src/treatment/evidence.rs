@@ -42,7 +42,8 @@ pub(crate) fn fill(
     let refused = switch.refused().filter(|refused| refused.program == program);
     let changes = standing.map(Standing::changes).unwrap_or_default();
     for setting in &mut kept.settings {
-        let is_refused = |name: &str| refused.as_ref().is_some_and(|refused| is_called(name, refused.setting));
+        let is_refused =
+            |name: &str| refused.as_ref().is_some_and(|refused| is_called(name, refused.setting));
         let own = changes.iter().filter(|(of, _)| is_called(&setting.name, of));
         let own: Vec<&str> = own.map(|(_, change)| change.as_str()).collect();
         setting.applied = match &refused {
@@ -68,6 +69,7 @@ pub(crate) fn fill(
                 let notes = standing.map(Standing::notes).unwrap_or_default().into_iter();
                 notes.filter_map(|note| note.strip_prefix(&own).map(str::to_owned)).collect()
             }
+            TreatmentScope::Process if setting.name == "placement" => switch.place_notes(program),
             TreatmentScope::Process => Vec::new(),
         };
     }
@@ -104,7 +106,8 @@ fn applied(setting: &TreatedSetting, own: &[&str], environment: &[(String, Strin
         TreatmentScope::Process => "for this program alone".to_owned(),
         TreatmentScope::Machine => {
             let is_pool = is_called(&setting.name, "huge-pages");
-            let variables = environment.iter().filter(|_| is_pool).map(|(name, value)| format!("{name}={value}"));
+            let variables =
+                environment.iter().filter(|_| is_pool).map(|(name, value)| format!("{name}={value}"));
             let stood = own.is_empty().then(|| "it stood so already".to_owned());
             let own = own.iter().map(|change| (*change).to_owned());
             own.chain(stood).chain(variables).collect::<Vec<_>>().join(", ")
@@ -130,7 +133,8 @@ fn verified(setting: &TreatedSetting, own: &Seen, first: Option<&Seen>, changes:
             let tells = setting.value.contains("hugetlb");
             let memory = own.memory.as_ref().ok().filter(|_| tells).map(in_words);
             let beside = memory.map_or_else(String::new, |memory| format!("; {memory}"));
-            let words = if has { "its environment has it" } else { "its environment has another value, or none" };
+            let words =
+                if has { "its environment has it" } else { "its environment has another value, or none" };
             known(has, format!("{words}{beside}"))
         }
         (_, TreatmentScope::Machine) if changes.is_empty() => {
@@ -160,7 +164,8 @@ fn in_words(memory: &Memory) -> String {
 fn transparent(wanted: &str, memory: &Memory, first: Option<&Seen>) -> InUse {
     let bytes = memory.transparent_bytes;
     let beside = first.and_then(|first| first.memory.as_ref().ok());
-    let beside = beside.map_or_else(String::new, |first| format!(", A {} MiB", first.transparent_bytes >> 20));
+    let beside =
+        beside.map_or_else(String::new, |first| format!(", A {} MiB", first.transparent_bytes >> 20));
     let in_use = match wanted {
         "never" => bytes == 0,
         _ => bytes > 0,
@@ -212,7 +217,10 @@ mod tests {
             assert_eq!(transparent(wanted, &memory(bytes, 0), None).in_use, in_use, "{wanted} {bytes}");
         }
         let first = Seen { memory: Ok(memory(0, 0)), ..Seen::default() };
-        assert_eq!(transparent("always", &memory(1024, 0), Some(&first)).evidence, "AnonHugePages 1024 MiB, A 0 MiB");
+        assert_eq!(
+            transparent("always", &memory(1024, 0), Some(&first)).evidence,
+            "AnonHugePages 1024 MiB, A 0 MiB"
+        );
     }
 
     #[test]

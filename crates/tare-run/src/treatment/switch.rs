@@ -9,6 +9,7 @@ use std::rc::Rc;
 use tare_machine::huge_pages::{self, Pool};
 use tare_machine::journal::Journal;
 use tare_machine::placement::{self, Placement};
+use tare_machine::probes::transfer;
 use tare_machine::settings::{self, Applied, Lock, TuneError, Wanted};
 use tare_machine::smaps::Memory;
 use tare_machine::{Root, cgroup};
@@ -37,6 +38,8 @@ struct Arm {
     huge_pages: Option<HugePages>,
     environment: Vec<(String, String)>,
     placement: Option<Policy>,
+    /// The CPUs that it chose.
+    placed: RefCell<Vec<u32>>,
     /// What the user is to know of it.
     notes: Vec<String>,
 }
@@ -123,7 +126,26 @@ impl Switch {
             quota_cpus: cgroup::quota_cpus(&self.root, std::process::id()),
         };
         let placed = placement::choose(topology, &wanted);
-        placed.map(Some).map_err(|error| LabError::usage(error.to_string(), ""))
+        let placed = placed.map_err(|error| LabError::usage(error.to_string(), ""))?;
+        if let Some(arm) = self.arms.get(program) {
+            *arm.placed.borrow_mut() = placed.sut_cpus.clone();
+        }
+        Ok(Some(placed))
+    }
+
+    /// What there is to be known of a program's place: which CPUs it has, and how far the first and the last of them are apart.
+    pub fn place_notes(&self, program: usize) -> Vec<String> {
+        let placed = self.arms.get(program).map(|arm| arm.placed.borrow().clone()).unwrap_or_default();
+        let [first, .., last] = placed[..] else {
+            return vec!["one CPU: how far CPUs are apart does not matter".to_owned()];
+        };
+        vec![match transfer::look([first, last]) {
+            Ok(found) => format!(
+                "a cache line takes {:.0} ns from CPU {first} to CPU {last} (core-to-core latency)",
+                found.transfer_ns.median
+            ),
+            Err(missing) => format!("core-to-core latency is missing: {}", missing.why),
+        }]
     }
 
     /// Applies what each program is to be run with and puts it back at once: what the machine does not let us do is known then before
@@ -171,9 +193,8 @@ impl Switch {
 
     /// Somebody must be run with something that he would not have anyway.
     fn check_differs(&self) -> Result<(), LabError> {
-        let is_alone = |arm: &Arm| {
-            arm.huge_pages.is_some() || !arm.environment.is_empty() || arm.placement.is_some()
-        };
+        let is_alone =
+            |arm: &Arm| arm.huge_pages.is_some() || !arm.environment.is_empty() || arm.placement.is_some();
         if self.arms.is_empty() || self.arms.iter().any(is_alone) {
             return Ok(());
         }
@@ -224,7 +245,10 @@ impl Switch {
             return Ok(());
         }
         let why = Missing::with_remedy(
-            format!("memory is fragmented: the kernel made {} huge pages of the {asked} asked for", pool.total),
+            format!(
+                "memory is fragmented: the kernel made {} huge pages of the {asked} asked for",
+                pool.total
+            ),
             "echo 1 > /proc/sys/vm/compact_memory, or start the machine anew and try at once",
         );
         Err(self.refused_for(program, HUGE_PAGES, why))
@@ -236,7 +260,11 @@ impl Switch {
                 if source.kind() != std::io::ErrorKind::PermissionDenied =>
             {
                 let why = format!("{} did not take '{wanted}': {source}", path.display());
-                self.refused_for(program, setting, Missing::with_remedy(why, "'tare tune' shows what it can be"))
+                self.refused_for(
+                    program,
+                    setting,
+                    Missing::with_remedy(why, "'tare tune' shows what it can be"),
+                )
             }
             _ if error.is_undone() => LabError::usage(error.to_string(), "run tare as root"),
             _ => {
@@ -261,7 +289,8 @@ impl Switch {
 impl Arm {
     /// A pool that holds this memory. What others have of it stays theirs; what lies free already is enough where it is.
     fn take_pool(&mut self, root: &Root, memory: &Memory) -> Result<(), LabError> {
-        let usage = |missing: Missing| LabError::usage(format!("hugepages=auto: {}", missing.why), missing.remedy);
+        let usage =
+            |missing: Missing| LabError::usage(format!("hugepages=auto: {}", missing.why), missing.remedy);
         let pool = Pool::read(root).map_err(usage)?;
         let pages = huge_pages::pages_of(memory, pool.page_bytes).map_err(usage)?;
         let wanted = (pool.used + pages).max(pool.total);
@@ -299,6 +328,7 @@ fn arm(root: &Root, treatment: &Treatment) -> Result<Arm, LabError> {
         huge_pages: treatment.huge_pages,
         environment: treatment.environment.clone(),
         placement: treatment.placement,
+        placed: RefCell::default(),
         notes: Vec::new(),
     })
 }
@@ -344,7 +374,9 @@ impl Standing<'_> {
         }
         self.switch.keep_journal();
         let lines = crate::recovery::reported(&report).join("; ");
-        Err(LabError::State(format!("a setting is not as it was: {lines} (hint: 'tare recover' puts it back)")))
+        Err(LabError::State(format!(
+            "a setting is not as it was: {lines} (hint: 'tare recover' puts it back)"
+        )))
     }
 }
 
@@ -358,6 +390,42 @@ impl Drop for Standing<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The kernel of this machine makes no huge pages, whatever is asked for.
+    #[test]
+    fn fewer_huge_pages_than_asked_for_are_refused_and_put_back() {
+        let [machine, state] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let write = |file: &str, text: &str| {
+            let path = machine.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write(
+            "proc/meminfo",
+            "MemTotal: 8388608 kB\nMemAvailable: 6291456 kB\nHugePages_Total: 1\nHugePages_Free: 1\nHugepagesize: 2048 kB\n",
+        );
+        write("proc/sys/vm/nr_hugepages", "1\n");
+        let root = Root::at(machine.path());
+        let treatment = Treatment { huge_pages: Some(HugePages::Pages(512)), ..Treatment::default() };
+        let switch = Switch {
+            arms: vec![Arm::default(), arm(&root, &treatment).unwrap()],
+            journal: Rc::new(Journal::create(state.path(), &Root::live()).unwrap()),
+            lock: Some(Lock::take(state.path()).unwrap()),
+            refused: RefCell::default(),
+            root: root.clone(),
+        };
+        assert!(switch.on(0).unwrap().changes().is_empty());
+        let Err(error) = switch.rehearse() else { panic!("512 pages") };
+        assert!(error.to_string().contains("the kernel made 1 huge pages of the 512 asked for"), "{error}");
+        let refused = switch.refused().unwrap();
+        assert_eq!((refused.program, refused.setting), (1, HUGE_PAGES));
+        assert!(refused.why.why.contains("memory is fragmented") && !refused.why.remedy.is_empty());
+        let now = std::fs::read_to_string(machine.path().join("proc/sys/vm/nr_hugepages")).unwrap();
+        assert_eq!(now.trim(), "1");
+        // More than there is memory for is refused before.
+        let treatment = Treatment { huge_pages: Some(HugePages::Pages(4096)), ..Treatment::default() };
+        assert!(matches!(arm(&root, &treatment), Err(LabError::Usage { .. })));
+    }
 
     #[test]
     fn a_variable_that_is_set_keeps_what_it_says() {

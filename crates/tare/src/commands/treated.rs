@@ -74,7 +74,9 @@ fn pages(value: &str) -> anyhow::Result<HugePages> {
     let settings = Settings::try_parse_from(["--set".to_owned(), format!("--huge-pages={value}")]);
     let bytes = settings.ok().and_then(|settings| settings.settings.wanted().memory.huge_pages_bytes);
     let bytes = bytes.ok_or_else(|| {
-        anyhow!("hugepages: '{value}' is neither auto, nor a number of pages, nor a size (hint: auto, 512, 1GiB)")
+        anyhow!(
+            "hugepages: '{value}' is neither auto, nor a number of pages, nor a size (hint: auto, 512, 1GiB)"
+        )
     })?;
     let pool = Pool::read(&Root::live()).map_err(|missing| anyhow!("hugepages: {}", missing.why))?;
     Ok(HugePages::Pages(bytes.div_ceil(pool.page_bytes)))

@@ -76,6 +76,7 @@ const RUN: arrows::Folders = &[
     ("written", &[]),
     ("running", &["error", "progress", "records", "recovery", "process", "enough", "written"]),
     ("left_behind", &["error", "process", "running"]),
+    ("treatment", &["error", "recovery", "running"]),
     (
         "subjects",
         &["error", "ask", "progress", "own_program", "process", "request", "place", "plan", "running"],
@@ -134,8 +135,20 @@ const RUN: arrows::Folders = &[
     (
         "compare",
         &[
-            "error", "progress", "process", "blocks", "request", "levels", "place", "plan", "generate",
-            "running", "subjects", "timed", "loads",
+            "error",
+            "progress",
+            "process",
+            "blocks",
+            "request",
+            "levels",
+            "place",
+            "plan",
+            "generate",
+            "running",
+            "treatment",
+            "subjects",
+            "timed",
+            "loads",
         ],
     ),
     (
