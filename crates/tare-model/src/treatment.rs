@@ -1,6 +1,5 @@
 //! Settings as treatments: what one arm of a comparison was given that the other was not, whether it is in use, and what it did.
 
-use crate::comparison::{Change, Effect};
 use crate::figure::Figure;
 use crate::{Missing, Reading};
 use schemars::JsonSchema;
@@ -79,7 +78,9 @@ pub struct TreatmentResult {
     /// `throughput` of servers, `time` of commands.
     pub figure: Figure,
     /// By how much it is better, as a share: more of a rate, less of a time; negative where it is worse.
-    pub better: Change,
+    pub better: f64,
+    /// Its interval, as that of the effect on the figure.
+    pub ci95: [f64; 2],
     /// No difference above this share is possible by the interval: its end that is farther from 0.
     pub at_most: f64,
     /// The verdict in words: `helped 3.1 % (1.9 to 4.4)`, `no difference above 0.8 %`.
@@ -87,16 +88,14 @@ pub struct TreatmentResult {
 }
 
 impl TreatmentResult {
-    /// By the effect on a figure; `None` without an interval.
-    pub fn of(effect: &Effect) -> Option<TreatmentResult> {
-        let Change { value, interval: [low, high] } = effect.change?;
-        let better = match effect.figure.higher_is_better() {
-            true => Change { value, interval: [low, high] },
-            false => Change { value: -value, interval: [-high, -low] },
+    /// By the relative change of a figure and its interval; `None` where that is not finite.
+    pub fn of(figure: Figure, change: f64, interval: [f64; 2]) -> Option<TreatmentResult> {
+        let (better, [low, high]) = match figure.higher_is_better() {
+            true => (change, interval),
+            false => (-change, [-interval[1], -interval[0]]),
         };
-        let [low, high] = better.interval;
         let at_most = low.abs().max(high.abs());
-        if !(better.value.is_finite() && at_most.is_finite()) {
+        if !(better.is_finite() && at_most.is_finite()) {
             return None;
         }
         let verdict = match () {
@@ -106,8 +105,8 @@ impl TreatmentResult {
             () => TreatmentVerdict::NoDifference,
         };
         let words = match verdict {
-            TreatmentVerdict::Helped => by("helped", better.value, [low, high]),
-            TreatmentVerdict::Hurt => by("hurt", -better.value, [-high, -low]),
+            TreatmentVerdict::Helped => by("helped", better, [low, high]),
+            TreatmentVerdict::Hurt => by("hurt", -better, [-high, -low]),
             TreatmentVerdict::NotKnown => {
                 format!("not known: a difference of more than {:.0}\u{a0}% is possible", KNOWN_MAX * 100.0)
             }
@@ -116,7 +115,7 @@ impl TreatmentResult {
                 format!("no difference above {:.1}\u{a0}%", (at_most * 1000.0).ceil() / 10.0)
             }
         };
-        Some(TreatmentResult { verdict, figure: effect.figure, better, at_most, words })
+        Some(TreatmentResult { verdict, figure, better, ci95: [low, high], at_most, words })
     }
 }
 
@@ -146,22 +145,9 @@ impl Treatment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::Verdict;
 
     fn of(figure: Figure, value: f64, interval: [f64; 2]) -> Option<TreatmentResult> {
-        TreatmentResult::of(&Effect {
-            program: "B".into(),
-            figure,
-            baseline: 1.0,
-            value: 1.0,
-            launches: 20,
-            change: Some(Change { value, interval }),
-            adjusted: None,
-            aa_control: None,
-            verdict: Verdict::CannotTell,
-            detectable: None,
-            one_percent_s: None,
-        })
+        TreatmentResult::of(figure, value, interval)
     }
 
     fn words(figure: Figure, value: f64, interval: [f64; 2]) -> String {

@@ -91,8 +91,7 @@ pub(super) fn table(comparison: &Comparison) -> Vec<Block> {
 pub(super) fn rows(comparison: &Comparison) -> impl Iterator<Item = Vec<Field>> {
     let row = |treatment: &Treatment| {
         let result = treatment.result.value();
-        let change = result.map(|result| result.better);
-        let [low, high] = Field::ends(change.map(|change| change.interval));
+        let [low, high] = Field::ends(result.map(|result| result.ci95));
         let verdict = match &treatment.result {
             Reading::Measured(result) => words::id(result.verdict),
             Reading::Missing(missing) => missing.why.clone(),
@@ -104,7 +103,7 @@ pub(super) fn rows(comparison: &Comparison) -> impl Iterator<Item = Vec<Field>> 
             "false".to_owned().into(),
             None.into(),
             None.into(),
-            change.map(|change| change.value).into(),
+            result.map(|result| result.better).into(),
             low,
             high,
             verdict.into(),

@@ -1,12 +1,17 @@
 //! What settings did to the figure that they are judged by.
 
-use tare_model::comparison::{Comparison, Figure};
+use tare_model::comparison::{Comparison, Effect, Figure};
 use tare_model::treatment::TreatmentResult;
 use tare_model::{Missing, Reading};
 
 /// Whether a setting could not be applied: there is nothing to compare then.
 pub(super) fn is_refused(comparison: &Comparison) -> bool {
     comparison.treatments.iter().any(|treatment| treatment.not_applied().is_some())
+}
+
+fn of(effect: &Effect) -> Option<TreatmentResult> {
+    let change = effect.change?;
+    TreatmentResult::of(effect.figure, change.value, change.interval)
 }
 
 /// Fills in what came of each treatment, by the effects.
@@ -19,10 +24,8 @@ pub(super) fn results(comparison: &mut Comparison) {
             why: format!("could not be applied: {}", missing.why),
             remedy: missing.remedy.clone(),
         });
-        let is_its = |effect: &&tare_model::comparison::Effect| {
-            effect.program == treatment.program && effect.figure == figure
-        };
-        treatment.result = match (refused, effects.iter().find(is_its).and_then(TreatmentResult::of)) {
+        let is_its = |effect: &&Effect| effect.program == treatment.program && effect.figure == figure;
+        treatment.result = match (refused, effects.iter().find(is_its).and_then(of)) {
             (Some(refused), _) => Reading::Missing(refused),
             (None, Some(result)) => Reading::Measured(result),
             (None, None) if Some(&treatment.program) == first.as_ref() => {

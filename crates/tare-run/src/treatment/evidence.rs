@@ -2,7 +2,7 @@
 
 use super::switch::{Standing, Switch};
 use super::verify::Seen;
-use super::{Given, Treatment};
+use super::wanted::{Given, Treatment};
 use tare_machine::smaps::Memory;
 use tare_model::treatment::{InUse, TreatedSetting, Treatment as Kept, TreatmentScope};
 use tare_model::{Missing, Reading};

@@ -1,7 +1,7 @@
 //! Applies what an arm is to be run with, and puts it back.
 
 use super::verify::Seen;
-use super::{HugePages, Treatment};
+use super::wanted::{HugePages, Treatment};
 use crate::error::LabError;
 use crate::running::Running;
 use std::cell::RefCell;
@@ -137,7 +137,7 @@ impl Switch {
     pub fn place_notes(&self, program: usize) -> Vec<String> {
         let placed = self.arms.get(program).map(|arm| arm.placed.borrow().clone()).unwrap_or_default();
         let [first, .., last] = placed[..] else {
-            return vec!["one CPU: how far CPUs are apart does not matter".to_owned()];
+            return vec!["one CPU: there is no core-to-core latency".to_owned()];
         };
         vec![match transfer::look([first, last]) {
             Ok(found) => format!(
