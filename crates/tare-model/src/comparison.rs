@@ -60,6 +60,9 @@ pub struct Comparison {
     /// Whether interleaving changed what a request costs, of programs for which that was measured in some launches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interleaving: Vec<Interleaved>,
+    /// Settings that programs were run with (`--set-a`, `--set-b`), whether they are in use, and what they did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub treatments: Vec<crate::treatment::Treatment>,
     /// What to know before quoting it.
     pub warnings: Vec<crate::warning::Warning>,
 }

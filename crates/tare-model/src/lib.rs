@@ -48,6 +48,7 @@ pub mod threshold;
 pub mod tool;
 pub mod tool_comparison;
 pub mod topology;
+pub mod treatment;
 pub mod trial;
 pub mod tuning;
 pub mod warning;

@@ -1,6 +1,7 @@
 //! What servers differ by: one sentence for each, a row for each figure, and how much it can be trusted.
 
 mod benchmarks;
+mod treatments;
 mod warmth;
 
 use crate::block::{Block, Column, Row, Rows, Table, Text, Tone};
@@ -27,10 +28,17 @@ pub fn report(comparison: &Comparison) -> Report {
             .iter()
             .map(|program| {
                 // A benchmark may run for a fixed time, whatever it does.
-                benchmarks::headline(comparison, program).unwrap_or_else(|| headline(comparison, program))
+                treatments::headline(comparison, program)
+                    .or_else(|| benchmarks::headline(comparison, program))
+                    .unwrap_or_else(|| headline(comparison, program))
             })
             .collect(),
     }];
+    parts.extend(Part::of("Settings", treatments::table(comparison)));
+    if comparison.launches.is_empty() {
+        // Nothing was run: there is nothing more to be said.
+        return Report { parts, rows: rows(comparison) };
+    }
     parts.extend(Part::of("Benchmarks", benchmarks::tables(comparison, others)));
     let missing =
         comparison.not_known.iter().map(|missing| Block::Line(Text::dim(not_known(missing, others.len()))));
@@ -56,7 +64,10 @@ fn rows(comparison: &Comparison) -> Rows {
     };
     let launches = comparison.launches.len();
     let metrics = comparison.benchmarks.iter().map(|effect| metric_changes::csv(effect, launches));
-    Rows { header: figures::HEADER, rows: comparison.effects.iter().map(row).chain(metrics).collect() }
+    Rows {
+        header: figures::HEADER,
+        rows: comparison.effects.iter().map(row).chain(metrics).chain(treatments::rows(comparison)).collect(),
+    }
 }
 
 /// The result as one JSON object.
@@ -255,7 +266,8 @@ fn trust(comparison: &Comparison) -> Vec<Block> {
     pairs.push(("turns", turns(comparison)));
     let reported = pairs.into_iter().map(|(label, text)| (label.to_owned(), text));
     let programs = comparison.programs.iter().map(|program| {
-        let words = [Some(program.command.as_str()), program.url.as_deref()];
+        let with = treatments::with(comparison, program);
+        let words = [Some(program.command.as_str()), program.url.as_deref(), with.as_deref()];
         (program.name.clone(), words.into_iter().flatten().collect::<Vec<_>>().join("  "))
     });
     vec![Block::Pairs(reported.chain(programs).collect())]
@@ -297,6 +309,12 @@ fn turns(comparison: &Comparison) -> String {
             cpus => format!(" on CPU {}", listed(cpus)),
         };
         return format!("{runs} runs{on}, one of each interleaved; seed {seed}");
+    }
+    if !comparison.treatments.is_empty() {
+        return format!(
+            "one server after another, each from its start to its end; generators on CPU {}; seed {seed}",
+            listed(&comparison.load_cpus)
+        );
     }
     format!(
         "{} each, servers on CPU {}, generators on CPU {}; seed {seed}",
@@ -407,6 +425,7 @@ mod tests {
                 effect(Figure::P99, 0.004, Verdict::NoDifference),
             ],
             interleaving: Vec::new(),
+            treatments: Vec::new(),
             benchmarks: Vec::new(),
             not_known: vec![NotKnown {
                 program: "B".into(),

@@ -21,7 +21,7 @@ pub fn of_server(sut: &Sut, load: &LoadRequest) -> Vec<Program> {
 pub fn of_commands(
     variants: &[Vec<String>],
     request: &CommandRequest,
-    environment: &[(&'static str, String)],
+    environment: &[(String, String)],
 ) -> Vec<Program> {
     let mut programs: Vec<Program> = Vec::new();
     for words in variants.iter().take(COMMANDS_MAX) {
@@ -39,7 +39,7 @@ pub fn of_commands(
 const COMMANDS_MAX: usize = 8;
 
 /// The program that a command line begins with, as far as it is known without running a shell.
-fn named_in(role: Role, line: &str, environment: &[(&'static str, String)]) -> Option<Program> {
+fn named_in(role: Role, line: &str, environment: &[(String, String)]) -> Option<Program> {
     let words = shell_words::split(line).ok().filter(|words| !words.is_empty())?;
     Some(identity::of_command(role, &words, environment))
 }

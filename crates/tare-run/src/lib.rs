@@ -43,6 +43,7 @@ mod start_up;
 pub mod study;
 mod subjects;
 mod timed;
+pub mod treatment;
 mod written;
 
 pub use duration::duration;

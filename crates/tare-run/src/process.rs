@@ -42,7 +42,7 @@ pub struct Launch<'a> {
     /// `cgroup.procs` of the control groups that it is in from its first instruction; empty: ours.
     pub groups: Vec<PathBuf>,
     /// Variables beside ours.
-    pub environment: Vec<(&'static str, String)>,
+    pub environment: Vec<(String, String)>,
     /// Where its output goes.
     pub output: Output,
 }

@@ -92,7 +92,7 @@ impl Input {
 #[derive(Debug, Clone)]
 pub(crate) struct Timed<'a> {
     pub words: &'a [String],
-    pub environment: &'a [(&'static str, String)],
+    pub environment: &'a [(String, String)],
     pub confinement: Confinement,
     pub output: Output,
     /// What is kept goes to standard error as well.
@@ -356,7 +356,7 @@ fn order(timed: &Timed<'_>, running: &Running<'_>) -> Result<(Order, Kept), LabE
         )
     };
     let mut variables: Vec<(&str, &str)> =
-        timed.environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        timed.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     variables.push((RUN_VARIABLE, running.journal.run_id()));
     let (stdio, kept) = streams(timed).map_err(cannot)?;
     let program =

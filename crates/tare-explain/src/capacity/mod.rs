@@ -19,5 +19,6 @@ pub mod scaling;
 pub(crate) mod schedule;
 pub(crate) mod serial;
 pub(crate) mod service_demand;
+pub mod smt_worth;
 pub mod stopping;
 pub(crate) mod summary;

@@ -65,13 +65,13 @@ fn embedded(root: &Root, pid: u32) -> Option<Runtime> {
 
 /// The program that a command line names, before it runs; found as `execvp` finds it, with this process's environment
 /// and what is added to it.
-pub fn of_command(role: Role, words: &[String], added: &[(&str, String)]) -> Program {
+pub fn of_command(role: Role, words: &[String], added: &[(String, String)]) -> Program {
     let name = words.first().map(String::as_str).unwrap_or_default();
     let found = find(name).ok_or_else(|| Missing::new(format!("there is no program '{name}'")));
     let mut environment: Vec<(String, String)> = std::env::vars_os()
         .map(|(key, value)| (key.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
         .collect();
-    environment.extend(added.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
+    environment.extend(added.iter().cloned());
     let arguments = Reading::Measured(kept_words(words.iter().map(String::as_str)));
     let environment = Reading::Measured(kept_variables(environment));
     let (path, content) = match found {
@@ -263,8 +263,11 @@ mod tests {
     #[test]
     fn a_command_is_looked_up_as_it_will_be() {
         let words = ["sort", "--password", "hunter2"].map(String::from);
-        let program =
-            of_command(Role::Sut, &words, &[("GOMAXPROCS", "2".to_owned()), ("API_KEY", "abc".to_owned())]);
+        let program = of_command(
+            Role::Sut,
+            &words,
+            &[("GOMAXPROCS", "2"), ("API_KEY", "abc")].map(|(key, value)| (key.to_owned(), value.to_owned())),
+        );
         assert!(program.path.value().is_some_and(|path| path.starts_with('/')), "{program:?}");
         assert!(program.sha256.value().is_some_and(|sum| sum.len() == 64));
         let arguments = program.arguments.value().unwrap();

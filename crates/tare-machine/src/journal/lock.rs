@@ -8,6 +8,7 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tare_model::tuning::Holder;
 
@@ -37,9 +38,14 @@ pub enum LockError {
     },
 }
 
-/// The right to apply settings, until it is dropped or the process ends in whatever way.
-#[derive(Debug)]
+/// The right to apply settings, until all that share it are dropped or the process ends in whatever way.
+#[derive(Debug, Clone)]
 pub struct Lock {
+    _held: Arc<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
     file: File,
 }
 
@@ -68,7 +74,7 @@ impl Lock {
                     let holder =
                         Holder { pid, command: command_line(), since_unix_s: now_ns() / 1_000_000_000 };
                     write(&mut file, &holder).map_err(failed)?;
-                    return Ok(Lock { file });
+                    return Ok(Lock { _held: Arc::new(Held { file }) });
                 }
                 Err(TryLockError::WouldBlock) => {
                     let holder = read(&mut file);
@@ -88,7 +94,7 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
+impl Drop for Held {
     fn drop(&mut self) {
         // Closing it would leave it to a child that is just being started, which has the same open file.
         let _ = self.file.unlock();
@@ -122,7 +128,10 @@ mod tests {
         };
         assert_eq!(holder.pid, std::process::id());
         assert!(!holder.command.is_empty() && holder.since_unix_s > 1_600_000_000);
+        let shared = lock.clone();
         drop(lock);
+        assert!(Lock::take(&dir.path().join("new")).is_err(), "somebody has it still");
+        drop(shared);
         Lock::take(&dir.path().join("new")).unwrap();
         std::fs::write(dir.path().join("file"), "").unwrap();
         let error = Lock::take(&dir.path().join("file")).unwrap_err();

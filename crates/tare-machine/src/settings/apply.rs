@@ -259,6 +259,16 @@ impl Applied<'_> {
         self.settings.len()
     }
 
+    /// What was changed: the setting's name, and in words, as `/proc/sys/vm/nr_hugepages: 0 → 512`.
+    pub fn changes(&self) -> Vec<(String, String)> {
+        let change = |change: &ValueChange| {
+            let now = self.values.iter().find(|(path, _)| *path == change.path).map(|(_, now)| now);
+            let (path, before, now) = (change.path.display(), &change.before, now.unwrap_or(&change.wanted));
+            (change.setting.clone(), format!("{path}: {before} → {now}"))
+        };
+        self.settings.iter().map(change).collect()
+    }
+
     /// Everything stood as wanted.
     pub fn is_empty(&self) -> bool {
         self.settings.is_empty()

@@ -2,6 +2,7 @@
 
 use super::setting::{Change, Setting};
 use super::wanted::Wanted;
+use crate::huge_pages::{Pool, meminfo};
 use crate::root::Root;
 use crate::value::{self, Step};
 use tare_model::Missing;
@@ -11,21 +12,6 @@ const NUMA_BALANCING: &str = "/proc/sys/kernel/numa_balancing";
 const NODES: &str = "/sys/devices/system/node";
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 const HUGE_PAGES: &str = "/proc/sys/vm/nr_hugepages";
-
-/// What must stay for everybody else once huge pages are taken: a tenth of the memory, and this at least.
-const LEFT_BYTES_MIN: u64 = 256 << 20;
-
-/// A line of `/proc/meminfo`; sizes come as bytes.
-fn meminfo(text: &str, name: &str) -> Result<u64, Missing> {
-    let number = || {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?.trim();
-        match line.strip_suffix(" kB") {
-            Some(kib) => kib.trim().parse::<u64>().ok()?.checked_mul(1024),
-            None => line.parse().ok(),
-        }
-    };
-    number().ok_or_else(|| Missing::new(format!("/proc/meminfo has no {name}")))
-}
 
 /// Transparent huge pages.
 #[derive(Debug)]
@@ -142,66 +128,6 @@ impl Setting for DropCaches {
 /// The pool of huge pages of the default size.
 #[derive(Debug)]
 pub(super) struct HugePages;
-
-struct Pool {
-    total: u64,
-    used: u64,
-    page_bytes: u64,
-    memory_bytes: u64,
-    available_bytes: u64,
-}
-
-impl Pool {
-    fn read(root: &Root) -> Result<Pool, Missing> {
-        let text = root.text("/proc/meminfo")?;
-        let field = |name: &str| meminfo(&text, name);
-        let page_bytes = field("Hugepagesize").map_err(|_| {
-            Missing::with_remedy("this kernel has no huge pages", "transparent ones may do: --thp always")
-        })?;
-        let (total, free) = (field("HugePages_Total")?, field("HugePages_Free")?);
-        if page_bytes == 0 || free > total {
-            return Err(Missing::new("what /proc/meminfo says of huge pages makes no sense"));
-        }
-        let used = total - free;
-        let (memory_bytes, available_bytes) = (field("MemTotal")?, field("MemAvailable")?);
-        Ok(Pool { total, used, page_bytes, memory_bytes, available_bytes })
-    }
-
-    /// Bytes that `pages` take.
-    fn bytes(&self, pages: u64) -> u64 {
-        pages.saturating_mul(self.page_bytes)
-    }
-
-    /// How many pages hold `wanted_bytes`, unless too little would be left for the rest.
-    fn pages_for(&self, wanted_bytes: u64) -> Result<u64, Missing> {
-        let count = wanted_bytes.div_ceil(self.page_bytes);
-        let page = value::bytes(self.page_bytes);
-        if count < self.used {
-            return Err(Missing::with_remedy(
-                format!("{} huge pages of {page} are in use: the pool cannot shrink to {count}", self.used),
-                "end the programs that use them first",
-            ));
-        }
-        let more_bytes = self.bytes(count.saturating_sub(self.total));
-        let left_bytes_min = (self.memory_bytes / 10).max(LEFT_BYTES_MIN);
-        let free_bytes = self.available_bytes.saturating_sub(left_bytes_min);
-        if more_bytes > free_bytes {
-            let most = self.total + free_bytes / self.page_bytes;
-            return Err(Missing::with_remedy(
-                format!(
-                    "{} are {count} huge pages of {page}, {} more than now: {} are available, of which {} must stay for \
-                     everything else (a heap that no longer fits does not start)",
-                    value::bytes(wanted_bytes),
-                    value::bytes(more_bytes),
-                    value::bytes(self.available_bytes),
-                    value::bytes(left_bytes_min)
-                ),
-                format!("at most --huge-pages {}MiB ({most} pages)", self.bytes(most) >> 20),
-            ));
-        }
-        Ok(count)
-    }
-}
 
 impl Setting for HugePages {
     fn name(&self) -> &'static str {

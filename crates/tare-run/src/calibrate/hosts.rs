@@ -80,7 +80,7 @@ impl Hosts {
             words: self.at_client(&run).into_iter().chain(options.iter().cloned()).collect(),
             cpus: Vec::new(),
             groups: Vec::new(),
-            environment: vec![("TARE_STATE_DIR", text(&session.state_dir))],
+            environment: vec![("TARE_STATE_DIR".to_owned(), text(&session.state_dir))],
             output: Output::KeepErrors,
         };
         let mut started = Started::launch(&launch, ground.journal)?;

@@ -41,6 +41,7 @@ pub fn request(argv: &[String], program: &Path, seed: u64) -> Result<compare::Re
         sut_cpus: None,
         load_cpus: None,
         embedded_program: program.to_path_buf(),
+        treatments: Vec::new(),
     })
 }
 

@@ -219,6 +219,7 @@ fn compared(effects: Vec<Effect>, warnings: &[&str]) -> Comparison {
         effects,
         not_known: Vec::new(),
         interleaving: Vec::new(),
+        treatments: Vec::new(),
         benchmarks: Vec::new(),
         warnings: warnings.iter().map(warning).collect(),
     }

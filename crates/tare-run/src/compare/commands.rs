@@ -2,6 +2,7 @@
 //! until its window is over. What changes evenly meanwhile changes all of them alike.
 
 use super::interference::HostWatch;
+use super::judge::judge;
 use super::launch::{arms, name, order};
 use super::printed::Printed;
 use super::request::Compared;
@@ -13,6 +14,7 @@ use crate::progress::{Event, Progress};
 use crate::running::{Running, Session};
 use crate::subjects::program::{find_program, words_of};
 use crate::timed::{Input, Runner, Timed};
+use crate::treatment::{self, Sampler, Seen, Switch, Treatment};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -48,6 +50,8 @@ pub struct CommandsRequest {
     pub choice: Choice,
     /// Whether there is nothing to do where they print none.
     pub needs_results: bool,
+    /// What each is run with; empty: nothing but as it is.
+    pub treatments: Vec<Treatment>,
 }
 
 /// Compares commands; see [`super::compare`] for what is kept.
@@ -72,11 +76,14 @@ fn carry_out(
     words.iter().filter_map(|words| words.first()).try_for_each(|program| find_program(program).map(drop))?;
     check_file(running)?;
     plan::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &running.facts)?;
+    let switch = Switch::new(&request.treatments, running)?;
     let seed = request.seed.unwrap_or_else(monotonic_ns);
-    let bench = Bench {
+    let mut bench = Bench {
         request,
         words,
         seed,
+        places: places(request, &switch, running)?,
+        switch,
         runner: Runner::new()?,
         are_read: Cell::new(true),
         warned: RefCell::default(),
@@ -85,23 +92,46 @@ fn carry_out(
         .journal
         .will_start(&request.commands.join("; "))
         .map_err(|error| LabError::State(error.to_string()))?;
-    bench.warm_up(running)?;
+    let treatments = treatment::begun(&request.treatments);
+    let comparison = kept.insert(Comparison { treatments, ..nothing_yet(request, seed) });
+    if let Err(error) = bench.rehearse(comparison, running) {
+        // What the kernel did not do is a result; nothing else was started.
+        judge(comparison);
+        return if bench.switch.refused().is_some() { Ok(()) } else { Err(error) };
+    }
+    go_on(comparison, running, |seq, begun, phase, running| {
+        Ok(Step { launch: bench.launch(seq, begun, phase, running)?, turn: Duration::ZERO, alike: seq + 1 })
+    })
+}
+
+fn nothing_yet(request: &CommandsRequest, seed: u64) -> Comparison {
     let program = |(command, name): (&String, char)| Program {
         name: name.to_string(),
         command: command.clone(),
         url: None,
     };
-    let comparison = kept.insert(Comparison {
+    Comparison {
         argv: request.argv.clone(),
         budget_s: request.budget.as_secs_f64(),
         precision: request.precision,
         margin: request.margin,
         sut_cpus: request.sut_cpus.clone().unwrap_or_default(),
         ..empty(request.commands.iter().zip('A'..).map(program).collect(), seed)
-    });
-    go_on(comparison, running, |seq, begun, phase, running| {
-        Ok(Step { launch: bench.launch(seq, begun, phase, running)?, turn: Duration::ZERO, alike: seq + 1 })
-    })
+    }
+}
+
+/// The CPUs that each is held on; none: wherever it wants to be.
+fn places(
+    request: &CommandsRequest,
+    switch: &Switch,
+    running: &Running<'_>,
+) -> Result<Vec<Vec<u32>>, LabError> {
+    let given = request.sut_cpus.as_deref();
+    let place = |program| {
+        let placed = switch.place(program, given, 0, &running.topology)?;
+        Ok(placed.map_or_else(|| given.unwrap_or_default().to_vec(), |placed| placed.sut_cpus))
+    };
+    (0..request.commands.len()).map(place).collect()
 }
 
 /// What is the same in every launch.
@@ -110,6 +140,9 @@ struct Bench<'a> {
     /// Of each command.
     words: Vec<Vec<String>>,
     seed: u64,
+    /// CPUs of each command.
+    places: Vec<Vec<u32>>,
+    switch: Switch,
     runner: Runner,
     /// Whether what they print is read; if nobody prints results it goes nowhere.
     are_read: Cell<bool>,
@@ -162,12 +195,31 @@ impl Runs {
 }
 
 impl Bench<'_> {
+    /// Finds out what can be applied, before anything is started; runs all once, and keeps what each has in use.
+    fn rehearse(&mut self, comparison: &mut Comparison, running: &mut Running<'_>) -> Result<(), LabError> {
+        let mut seen = vec![Seen::default(); self.words.len()];
+        let done = self.switch.rehearse().and_then(|()| self.warm_up(&mut seen, running));
+        if done.is_err() && self.switch.refused().is_none() {
+            return done;
+        }
+        for program in 0..self.words.len() {
+            let standing = self.switch.on(program).ok();
+            treatment::fill(&mut comparison.treatments, program, (&self.switch, standing.as_ref()), &seen);
+        }
+        done
+    }
+
     /// What they read is in the caches then, one that fails does so at once, and it is known whether they print results.
-    fn warm_up(&self, running: &mut Running<'_>) -> Result<(), LabError> {
+    fn warm_up(&mut self, seen: &mut [Seen], running: &mut Running<'_>) -> Result<(), LabError> {
         running.live("warm-up", None);
         let mut prints = false;
         for (arm, program) in arms(self.words.len()).into_iter().enumerate() {
-            let Some(mut results) = self.run(program, arm, running)?.results else { continue };
+            let results = self.run(program, arm, Some(&mut seen[program]), running)?.results;
+            if arm == 0 {
+                self.switch.fit(&seen[0])?;
+                self.switch.rehearse()?;
+            }
+            let Some(mut results) = results else { continue };
             prints = true;
             let of = name(program, arm, &self.request.commands[program]);
             let none = |none: NoMatch| LabError::usage(format!("{of}: {}", none.why), none.hint);
@@ -202,7 +254,7 @@ impl Bench<'_> {
             let seed = self.seed ^ (seq as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (pair << 48);
             let there = order(arms.len(), seed);
             for &at in there.iter().chain(there.iter().rev()) {
-                let mut ran = self.run(arms[at], at, running)?;
+                let mut ran = self.run(arms[at], at, None, running)?;
                 ran.results = ran.results.and_then(|results| self.chosen(results, running));
                 runs[at].add(ran);
             }
@@ -228,14 +280,20 @@ impl Bench<'_> {
         self.request.choice.keep(&mut results).is_ok().then_some(results)
     }
 
-    /// One run, with all of its results.
-    fn run(&self, program: usize, arm: usize, running: &mut Running<'_>) -> Result<Ran, LabError> {
+    /// One run, with all of its results, on the machine as it is to be for it; `seen`: what it has in use is read meanwhile, which takes
+    /// time from it.
+    fn run(
+        &self,
+        program: usize,
+        arm: usize,
+        seen: Option<&mut Seen>,
+        running: &mut Running<'_>,
+    ) -> Result<Ran, LabError> {
         running.check_interrupt()?;
-        let cpus = self.request.sut_cpus.clone().unwrap_or_default();
         let timed = Timed {
             words: &self.words[program],
-            environment: &[],
-            confinement: Confinement { cpus, cgroup_procs: Vec::new() },
+            environment: self.switch.environment(program),
+            confinement: Confinement { cpus: self.places[program].clone(), cgroup_procs: Vec::new() },
             output: if self.are_read.get() { Output::KeepApart } else { Output::KeepErrors },
             shown: false,
             input: &Input::Nothing,
@@ -243,7 +301,16 @@ impl Bench<'_> {
             time_limit: None,
             phase: None,
         };
-        let mut run = self.runner.run(&timed, running, |_| (), |_| ())?;
+        let standing = self.switch.on(program)?;
+        let (seen, mut sampler) = (seen.filter(|_| self.switch.is_some()), None);
+        let is_seen = seen.is_some();
+        let look = |pid| sampler = is_seen.then(|| Sampler::begin(pid)).flatten();
+        let run = self.runner.run(&timed, running, look, |_| ());
+        if let Some((seen, sampler)) = seen.zip(sampler) {
+            seen.and(sampler.end());
+        }
+        let mut run = run?;
+        standing.end()?;
         let failed = |what: String, last_output| LabError::Sut {
             what: format!("{} {what}", name(program, arm, &self.request.commands[program])),
             last_output,

@@ -4,7 +4,7 @@ use super::benchmarks;
 use super::change::change;
 use super::interference::disturbances;
 use super::parts::parts;
-use super::{alone, warmth};
+use super::{alone, treated, warmth};
 use std::collections::BTreeMap;
 use tare_model::Missing;
 use tare_model::comparison::{
@@ -42,6 +42,7 @@ pub fn judge(comparison: &mut Comparison) {
     // Three more of each program than the figures (busy, user, kernel), whose own intervals stay as they are.
     let more = 3 * comparison.programs.len().saturating_sub(1);
     comparison.parts = parts(comparison, sequence(comparison, figures(&values) + more).as_ref());
+    treated::results(comparison);
     comparison.ended = ended(comparison);
     comparison.interleaving = alone::interleaved(comparison);
     comparison.warnings = warnings(comparison);
@@ -272,9 +273,10 @@ fn speed_ln(launch: &Launch) -> Option<f64> {
     (!launch.arms.is_empty()).then(|| sum / launch.arms.len() as f64)
 }
 
-/// Whether answers can be trusted to be answers.
+/// Whether answers can be trusted to be answers, and settings were applied.
 pub fn is_valid(comparison: &Comparison) -> bool {
-    totals(comparison).iter().all(|total| total.errors_share() <= ERRORS_MAX)
+    !treated::is_refused(comparison)
+        && totals(comparison).iter().all(|total| total.errors_share() <= ERRORS_MAX)
 }
 
 /// An arm over all launches.

@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use tare_load::{Generator, Interleaving, LoadSpec, Pacing, Slices, Target, Workers};
 use tare_machine::placement::Placement;
 use tare_machine::probes::speed::LOOK_NS;
-use tare_model::comparison::{Arm, Figure, Interference, Launch};
+use tare_model::comparison::{Arm, Figure, Interference, Launch, LaunchWarmUp};
 use tare_model::topology::Topology;
 use tare_stats::SplitMix64;
 use tare_sys::time::monotonic_ns;
@@ -56,6 +56,8 @@ pub(super) struct Stage<'a> {
     pace: Pace,
     length: Length,
     allowance: Allowance,
+    /// Of each program; empty: none beside ours.
+    environments: Vec<Vec<(String, String)>>,
 }
 
 /// Load before a launch is counted.
@@ -64,6 +66,16 @@ struct Loaded {
     last: u64,
     length: Duration,
     warmth: Warmth,
+}
+
+/// What came of arms that were up together.
+pub(super) struct Measured {
+    pub arms: Vec<Arm>,
+    pub turn_ns: u64,
+    pub interference: Interference,
+    pub warm_up: Option<LaunchWarmUp>,
+    /// The effect in each half, while the best length is learnt.
+    halves: Option<[f64; 2]>,
 }
 
 /// What came of a window.
@@ -92,7 +104,15 @@ impl<'a> Stage<'a> {
             pace: Pace::default(),
             length,
             allowance: Allowance::default(),
+            environments: Vec::new(),
         }
+    }
+
+    /// One whose servers are up one after another: nothing is learnt from them beside each other.
+    pub fn apart(mut self) -> Stage<'a> {
+        self.length = Length::new(Some(self.length.window()), WINDOW);
+        self.pace = Pace::apart();
+        self
     }
 
     /// Whether later launches may take longer than those so far.
@@ -114,10 +134,44 @@ impl<'a> Stage<'a> {
         running: &mut Running<'_>,
     ) -> Result<Launch, LabError> {
         let begin_s = since.elapsed().as_secs_f64();
+        let all: Vec<usize> = (0..arms(self.request.programs.len()).len()).collect();
+        let measured = self.measured(&all, self.seed_of(seq), (since, phase), running, &mut |_, _| ())?;
+        let took_s = since.elapsed().as_secs_f64() - begin_s;
+        let left_s = self.request.budget.as_secs_f64() - begin_s - took_s;
+        self.length.learn(measured.halves, took_s, left_s);
+        let Measured { turn_ns, arms, interference, warm_up, .. } = measured;
+        Ok(Launch { begin_s, took_s, turn_ns, arms, interference, disturbed: Vec::new(), warm_up })
+    }
+
+    /// Seed of a launch.
+    pub fn seed_of(&self, seq: usize) -> u64 {
+        self.seed ^ (seq as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+
+    /// Puts servers and generators elsewhere from the next start on.
+    pub fn stand_on(&mut self, placement: &'a Placement, topology: &Topology) {
+        self.placement = placement;
+        self.may_poll = place::has_cores_of_its_own(placement, topology);
+    }
+
+    /// What each program has in its environment beside ours.
+    pub fn environments(&mut self, environments: Vec<Vec<(String, String)>>) {
+        self.environments = environments;
+    }
+
+    /// Starts these arms, loads them interleaved until they are warm and then for a window that is counted, and stops them. `look` gets
+    /// each arm and its processes before they end.
+    pub fn measured(
+        &mut self,
+        which: &[usize],
+        seed: u64,
+        (since, phase): (Instant, &str),
+        running: &mut Running<'_>,
+        look: &mut dyn FnMut(usize, &[u32]),
+    ) -> Result<Measured, LabError> {
         running.check_interrupt()?;
         running.live(phase, None);
-        let seed = self.seed ^ (seq as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let mut servers = self.servers(seed, running)?;
+        let mut servers = self.servers(which, seed, running)?;
         let pids = servers.iter().filter_map(|server| server.sut.pids.first().copied());
         self.pace.quota_of_some(taken::period_of_some(pids, self.placement.sut_cpus.len()));
         let (mut turns, mut generators) = self.load(&mut servers, seed, running.interrupt)?;
@@ -131,9 +185,9 @@ impl<'a> Stage<'a> {
         let Counted { mut arms, halves, windows_s, interference } =
             self.window(&turns, &loaded, &mut servers, &mut generators, phase, running)?;
         stop(generators)?;
+        which.iter().zip(&servers).for_each(|(arm, server)| look(*arm, &server.sut.pids));
         let compiles = loaded.warmth.compiles();
         self.alone(&mut arms, compiles, &mut servers, since, phase, running)?;
-        let turn_ns = turns.turn_ns;
         let more = |arm: &Arm| Some(arm.figures.get(&Figure::CpuPerRequest)? / arm.alone_s?);
         self.pace.learn_costs(&arms.iter().filter_map(more).collect::<Vec<_>>());
         let warm_up =
@@ -144,25 +198,23 @@ impl<'a> Stage<'a> {
         servers.iter_mut().for_each(|server| server.sut.stop());
         // Whoever turned into a daemon is in no group of ours, and would stand beside the next launch.
         stop_orphans();
-        let took_s = since.elapsed().as_secs_f64() - begin_s;
-        let left_s = self.request.budget.as_secs_f64() - begin_s - took_s;
-        self.length.learn(halves, took_s, left_s);
-        Ok(Launch { begin_s, took_s, turn_ns, arms, interference, disturbed: Vec::new(), warm_up })
+        Ok(Measured { arms, turn_ns: turns.turn_ns, interference, warm_up, halves })
     }
 
     /// Starts all servers, in an order drawn at random, and waits until they answer.
-    fn servers(&self, seed: u64, running: &Running<'_>) -> Result<Vec<Server>, LabError> {
+    fn servers(&self, which: &[usize], seed: u64, running: &Running<'_>) -> Result<Vec<Server>, LabError> {
         let arms = arms(self.request.programs.len());
-        let ports = free_ports(arms.len())?;
-        let mut starting = Vec::with_capacity(arms.len());
-        for at in order(arms.len(), seed) {
-            let asked = &self.request.programs[arms[at]];
-            let name = name(arms[at], at, &asked.command);
+        let ports = free_ports(which.len())?;
+        let mut starting = Vec::with_capacity(which.len());
+        for at in order(which.len(), seed) {
+            let (arm, program) = (which[at], arms[which[at]]);
+            let asked = &self.request.programs[program];
+            let name = name(program, arm, &asked.command);
             let command = self.command(&asked.command, ports[at]);
-            let cpus = &self.placement.sut_cpus;
+            let (cpus, limit) = (&self.placement.sut_cpus, self.request.start_timeout);
+            let environment = self.environments.get(program).cloned().unwrap_or_default();
             let sut =
-                started::launch(&command, cpus, Vec::new(), self.request.start_timeout, &running.journal)
-                    .map_err(of(&name))?;
+                started::launch(&command, cpus, environment, limit, &running.journal).map_err(of(&name))?;
             starting.push((at, name, target(&asked.url, ports[at])?, sut));
         }
         let pids: Vec<u32> = starting.iter().map(|(.., sut)| sut.pid()).collect();

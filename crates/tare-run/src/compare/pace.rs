@@ -62,6 +62,11 @@ pub(super) struct Pace {
 }
 
 impl Pace {
+    /// Of servers that are loaded one after another: nobody else waits for the end of a turn.
+    pub fn apart() -> Pace {
+        Pace { is_longer: true, ..Pace::default() }
+    }
+
     /// The turn for what most launches showed: one bad moment makes no longer turns.
     pub fn turn(&self) -> Turn {
         let mut latencies = self.latencies.clone();

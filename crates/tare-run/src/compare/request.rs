@@ -2,6 +2,7 @@
 
 use crate::error::LabError;
 use crate::request::Warmup;
+use crate::treatment::Treatment;
 use std::path::PathBuf;
 use std::time::Duration;
 use tare_load::LoadSpec;
@@ -53,6 +54,8 @@ pub struct Request {
     pub load_cpus: Option<Vec<u32>>,
     /// The program that is the built-in server.
     pub embedded_program: PathBuf,
+    /// What each program is run with; empty: nothing but as it is.
+    pub treatments: Vec<Treatment>,
 }
 
 /// A program and what it is asked for.

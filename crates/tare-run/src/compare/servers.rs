@@ -1,12 +1,17 @@
 //! Servers are compared: all of them interleaved within each launch.
 
+use super::apart::Apart;
+use super::judge::judge;
 use super::launch::{self, Stage};
 use super::request::{Asked, Compared, EMBEDDED, PORT, Request};
-use super::steps::{Step, check_count, check_file, empty, go_on, in_session};
+use super::steps::{Step, check_count, check_file, empty, go_on, go_on_with, in_session};
 use crate::error::{LOAD_HELP, LabError};
 use crate::progress::{Event, Progress};
 use crate::running::{Running, Session};
+use crate::treatment::{self, Switch};
 use crate::{place, plan};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tare_load::{LoadSpec, Pacing};
 use tare_machine::placement::{self, Placement, Wanted};
@@ -26,18 +31,45 @@ fn carry_out(
     kept: &mut Option<Comparison>,
 ) -> Result<(), LabError> {
     check(request, running)?;
-    let placement = place(request, &running.topology)?;
-    for note in &placement.notes {
+    let switch = Switch::new(&request.treatments, running)?;
+    let placements = placements(request, &switch, &running.topology)?;
+    let notes: BTreeSet<&String> = placements.iter().flat_map(|placement| &placement.notes).collect();
+    for note in notes {
         running.progress.show(Event::Notice(note.clone()));
     }
+    let Some(placement) = placements.first() else { return Ok(()) };
     let seed = request.seed.unwrap_or_else(tare_sys::time::monotonic_ns);
-    let mut stage = Stage::new(request, &placement, &running.topology, seed);
-    let comparison = kept.insert(nothing_yet(request, &placement, seed));
+    let mut stage = Stage::new(request, placement, &running.topology, seed);
+    let comparison = kept.insert(nothing_yet(request, placement, seed));
+    if switch.is_some() {
+        return treated(stage, Apart::new(switch, &placements), comparison, running);
+    }
     let mut alike = 0;
     go_on(comparison, running, |seq, begun, phase, running| {
         alike = if stage.is_learning() { 0 } else { alike + 1 };
         let launch = stage.launch(seq, begun, phase, running)?;
         Ok(Step { launch, turn: stage.turn(), alike })
+    })
+}
+
+/// Each server on the machine as it is to be for it.
+fn treated<'a>(
+    stage: Stage<'a>,
+    mut apart: Apart<'a>,
+    comparison: &mut Comparison,
+    running: &mut Running<'_>,
+) -> Result<(), LabError> {
+    let mut stage = stage.apart();
+    if let Err(error) = apart.rehearse(&mut stage, comparison, running) {
+        judge(comparison);
+        // What the kernel did not do is a result.
+        return if apart.switch.refused().is_some() { Ok(()) } else { Err(error) };
+    }
+    let apart = RefCell::new(apart);
+    let keep = |comparison: &mut Comparison| apart.borrow().keep(comparison);
+    go_on_with(comparison, running, keep, |seq, begun, phase, running| {
+        let launch = apart.borrow_mut().launch(seq, (begun, phase), &mut stage, running)?;
+        Ok(Step { launch, turn: stage.turn(), alike: seq + 1 })
     })
 }
 
@@ -55,6 +87,7 @@ fn nothing_yet(request: &Request, placement: &Placement, seed: u64) -> Compariso
         margin: request.margin,
         sut_cpus: placement.sut_cpus.clone(),
         load_cpus: placement.load_cpus.clone(),
+        treatments: treatment::begun(&request.treatments),
         ..empty(programs, seed)
     }
 }
@@ -126,6 +159,17 @@ fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
     traffic.validate().map_err(|error| LabError::usage(error.to_string(), LOAD_HELP))?;
     plan::check_cpus("--sut-cpus", request.sut_cpus.as_deref(), &running.facts)?;
     plan::check_cpus("--load-cpus", request.load_cpus.as_deref(), &running.facts)
+}
+
+/// Where each program and its generator are.
+fn placements(request: &Request, switch: &Switch, topology: &Topology) -> Result<Vec<Placement>, LabError> {
+    let all = place(request, topology)?;
+    let threads = request.threads.unwrap_or_else(|| place::load_threads(topology));
+    let of = |program| {
+        let placed = switch.place(program, request.sut_cpus.as_deref(), threads, topology)?;
+        Ok(placed.unwrap_or_else(|| all.clone()))
+    };
+    (0..request.programs.len()).map(of).collect()
 }
 
 /// All servers on the same CPUs, half of the cores unless others are asked for; the generators on others.

@@ -2,6 +2,7 @@
 
 use super::judge::{FEWEST, LONG_S, PACE_OF, judge, length_s};
 use super::request::Compared;
+use super::treated;
 use crate::error::LabError;
 use crate::levels::nanoseconds;
 use crate::progress::{Event, Progress};
@@ -27,7 +28,12 @@ pub(super) fn in_session(
     let mut comparison = None;
     let end = compare(&mut running, &mut comparison);
     let end = running.end(end).end;
-    Compared { comparison: comparison.filter(|comparison| !comparison.launches.is_empty()), end }
+    Compared { comparison: comparison.filter(has_something), end }
+}
+
+/// Launches, or settings that could not be applied.
+fn has_something(comparison: &Comparison) -> bool {
+    !comparison.launches.is_empty() || treated::is_refused(comparison)
 }
 
 /// A launch that is over.
@@ -43,6 +49,16 @@ pub(super) struct Step {
 pub(super) fn go_on(
     comparison: &mut Comparison,
     running: &mut Running<'_>,
+    launch: impl FnMut(usize, Instant, &str, &mut Running<'_>) -> Result<Step, LabError>,
+) -> Result<(), LabError> {
+    go_on_with(comparison, running, |_| (), launch)
+}
+
+/// The same; `keep` adds what is known beside figures after each launch.
+pub(super) fn go_on_with(
+    comparison: &mut Comparison,
+    running: &mut Running<'_>,
+    keep: impl Fn(&mut Comparison),
     mut launch: impl FnMut(usize, Instant, &str, &mut Running<'_>) -> Result<Step, LabError>,
 ) -> Result<(), LabError> {
     running.progress.show(Event::Expected { total_s: comparison.budget_s });
@@ -58,6 +74,7 @@ pub(super) fn go_on(
         if comparison.planned.is_none() && (is_paced || few_fit(comparison) || is_last(comparison)) {
             comparison.planned = Some(planned(comparison));
         }
+        keep(comparison);
         judge(comparison);
         if let Some(path) = running.record_path() {
             tare_store::comparison::keep(comparison, path)
@@ -88,6 +105,7 @@ pub(super) fn empty(programs: Vec<Program>, seed: u64) -> Comparison {
         parts: Vec::new(),
         not_known: Vec::new(),
         interleaving: Vec::new(),
+        treatments: Vec::new(),
         benchmarks: Vec::new(),
         warnings: Vec::new(),
     }

@@ -1,6 +1,7 @@
 //! Made-up launches, judged.
 
 use super::{is_valid, judge};
+use crate::treatment::{Given, Treatment};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use tare_model::comparison::SCHEMA;
@@ -9,6 +10,7 @@ use tare_model::comparison::{
     Verdict,
 };
 use tare_model::condition::Condition;
+use tare_model::treatment::{TreatmentScope, TreatmentVerdict};
 use tare_stats::LAUNCHES_MIN;
 
 /// Even numbers, summed to something normal.
@@ -92,6 +94,7 @@ fn comparison(launches: usize, costlier: f64, noise: &mut Noise) -> Comparison {
         effects: Vec::new(),
         not_known: Vec::new(),
         interleaving: Vec::new(),
+        treatments: Vec::new(),
         benchmarks: Vec::new(),
         warnings: Vec::new(),
         parts: Vec::new(),
@@ -352,4 +355,25 @@ proptest! {
         let text = serde_json::to_string(&odd).unwrap();
         prop_assert!(serde_json::from_str::<Comparison>(&text).is_ok());
     }
+}
+
+#[test]
+fn a_setting_is_judged_by_the_throughput_of_servers() {
+    let mut noise = Noise::new(24);
+    let given = || Given { name: "thp".into(), value: "never".into(), scope: TreatmentScope::Machine };
+    let treatments = [Treatment::default(), Treatment { given: vec![given()], ..Treatment::default() }];
+    let mut slower = comparison(40, 1.05, &mut noise);
+    slower.treatments = crate::treatment::begun(&treatments);
+    judge(&mut slower);
+    assert_eq!(slower.treatments.len(), 1, "A has no settings");
+    let result = slower.treatments[0].result.value().unwrap();
+    assert_eq!((result.verdict, result.figure), (TreatmentVerdict::Hurt, Figure::Throughput), "{result:?}");
+    assert!(result.words.starts_with("hurt 4.") || result.words.starts_with("hurt 5."), "{result:?}");
+    assert!(is_valid(&slower));
+    // What could not be applied has no result, whatever the launches say.
+    slower.treatments[0].settings[0].applied = tare_model::Reading::missing("memory is fragmented");
+    judge(&mut slower);
+    let tare_model::Reading::Missing(missing) = &slower.treatments[0].result else { panic!("{slower:?}") };
+    assert_eq!(missing.why, "could not be applied: memory is fragmented");
+    assert!(!is_valid(&slower));
 }

@@ -45,7 +45,7 @@ enum Watched {
 /// A program, and what its runs need.
 pub(crate) struct Alone<'a> {
     pub request: &'a CommandRequest,
-    pub environment: &'a [(&'static str, String)],
+    pub environment: &'a [(String, String)],
     /// What is executed.
     pub words: &'a [String],
     /// Which of the commands it is.

@@ -130,7 +130,7 @@ impl StartLimit {
 pub(crate) fn launch(
     command: &str,
     cpus: &[u32],
-    environment: Vec<(&'static str, String)>,
+    environment: Vec<(String, String)>,
     timeout: Option<Duration>,
     journal: &Journal,
 ) -> Result<Starting, LabError> {

@@ -21,6 +21,7 @@ use tare_model::condition::Condition;
   tare compare --sut './server --port {port}' /json /fast-json    two pages of one program
   tare compare --sut embedded --sut './server {port}' /plaintext /   a page for each
   tare compare /plaintext '/spin?ns=200'             the built-in server
+  tare compare --set-b thp=always -- ./program       one program, with a setting and without
   tare compare --fail-if 'net < -2%' --fail-if 'p99 > 5%' --sut … --sut … /")]
 pub struct CompareArgs {
     /// What to ask for: a path or URL for all, or one for each.
@@ -63,6 +64,8 @@ pub struct CompareArgs {
     pub traffic: TrafficArgs,
 
     #[command(flatten)]
+    pub treated: TreatedArgs,
+    #[command(flatten)]
     pub chosen: ChoiceArgs,
     #[command(flatten)]
     pub exports: OutputArgs,
@@ -77,6 +80,16 @@ pub struct CompareArgs {
 }
 
 impl CompareArgs {
+    /// The commands that are compared; with settings one is both A and B.
+    pub fn all_commands(&self) -> Vec<String> {
+        let program = (!self.treated.program.is_empty()).then(|| shell_words::join(&self.treated.program));
+        let mut all: Vec<String> = self.commands.iter().cloned().chain(program).collect();
+        if let (true, [one]) = (self.treated.is_given(), all.as_slice()) {
+            all.push(one.clone());
+        }
+        all
+    }
+
     /// Whether records are compared, which nothing is measured for.
     pub fn are_records(&self) -> bool {
         let is_path_of_url =
@@ -107,6 +120,34 @@ pub fn files_of(side: &str) -> Vec<&Path> {
     match Path::new(side).exists() {
         true => vec![Path::new(side)],
         false => side.split(',').map(Path::new).collect(),
+    }
+}
+
+/// Settings that the arms differ by.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Settings")]
+pub struct TreatedArgs {
+    /// Run A with this setting, as thp=never; repeatable.
+    ///
+    /// As --set-b, for A.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set_a: Vec<String>,
+    /// Run B with this setting: the same program, once with it.
+    ///
+    /// A setting of `tare tune` by the name of its option (thp=never, governor=performance, base-slice=3ms …), hugepages=auto, placement=POLICY,
+    /// or a variable of the environment in capitals (GLIBC_TUNABLES=…). What is for the whole machine is applied before each start of B and
+    /// put back after its end. 'tare help settings' explains it; may be given several times.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set_b: Vec<String>,
+    /// The program that A and B are; instead of --command.
+    #[arg(last = true, value_name = "PROGRAM", num_args = 1.., allow_hyphen_values = true, conflicts_with_all = ["suts", "urls", "commands"])]
+    pub program: Vec<String>,
+}
+
+impl TreatedArgs {
+    /// Whether there is any.
+    pub fn is_given(&self) -> bool {
+        !self.set_a.is_empty() || !self.set_b.is_empty()
     }
 }
 

@@ -28,6 +28,7 @@ pub const TOPICS: &[(&str, &str)] = &[
     ("tls", include_str!("topics/tls.txt")),
     ("trials", include_str!("topics/trials.txt")),
     ("placement", include_str!("topics/placement.txt")),
+    ("settings", include_str!("topics/settings.txt")),
     ("result", include_str!("topics/result.txt")),
     ("confirm", include_str!("topics/confirm.txt")),
     ("stacks", include_str!("topics/stacks.txt")),

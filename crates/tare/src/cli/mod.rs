@@ -108,7 +108,7 @@ pub enum Command {
     /// results of a benchmark that they print. Of records of 'tare run' each is held against the first, as far as they show.
     ///
     /// Exit codes: 0 done, whatever differs; 1 a --fail-if or --fail-if-worse was proven; 3 a server failed; 4 what was answered were
-    /// errors, or a --fail-if could not be judged.
+    /// errors, a --fail-if could not be judged, or a setting could not be applied.
     Compare(Box<compare::CompareArgs>),
     /// Tell whether a branch is worse than it was: for CI.
     ///

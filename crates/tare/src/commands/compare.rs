@@ -27,6 +27,7 @@ const ANYWHERE: &str = "http://127.0.0.1/";
 /// Compares, prints and keeps.
 pub fn compare(args: &CompareArgs, style: Style) -> Ended {
     check_conditions(args).map_err(Failure::usage)?;
+    check_treated(args).map_err(Failure::usage)?;
     super::check_output(&args.exports)?;
     if let Some(missing) = args.missing_file() {
         return Err(Failure::usage(anyhow!(
@@ -37,7 +38,7 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
     if args.are_results() {
         return super::compare_results::compare_results(args, style);
     }
-    if args.chosen.is_given() && args.commands.is_empty() {
+    if args.chosen.is_given() && args.all_commands().is_empty() {
         return Err(Failure::usage(anyhow!(
             "--benchmark and --metric choose among the results of benchmarks (hint: give two files of results, or two --command)"
         )));
@@ -93,7 +94,8 @@ pub fn compare(args: &CompareArgs, style: Style) -> Ended {
 /// Measures what the arguments ask for, launch by launch.
 pub(super) fn measured(args: &CompareArgs) -> Result<Compared, Failure> {
     // Before Ctrl-C only sets a flag: a body that comes from a pipe is waited for.
-    let servers = args.commands.is_empty().then(|| request(args)).transpose()?;
+    let servers = args.all_commands().is_empty().then(|| request(args)).transpose()?;
+    let commands = servers.is_none().then(|| of_commands(args)).transpose()?;
     let session = Session {
         record: args.output.clone(),
         state_dir: super::state_dir()?,
@@ -101,9 +103,10 @@ pub(super) fn measured(args: &CompareArgs) -> Result<Compared, Failure> {
         interrupt: super::interrupt_flag()?,
     };
     let mut progress = progress::display(args.quiet);
-    Ok(match &servers {
-        Some(servers) => compare::compare(servers, &session, progress.as_mut()),
-        None => compare::compare_commands(&of_commands(args), &session, progress.as_mut()),
+    Ok(match (&servers, &commands) {
+        (_, Some(commands)) => compare::compare_commands(commands, &session, progress.as_mut()),
+        (Some(servers), None) => compare::compare(servers, &session, progress.as_mut()),
+        (None, None) => Compared { comparison: None, end: Ok(()) },
     })
 }
 
@@ -122,7 +125,7 @@ pub(super) fn check_conditions(args: &CompareArgs) -> anyhow::Result<()> {
             "--fail-if is for figures that tare measures (hint: --fail-if-worse 5% is for the metrics of other tools)"
         ));
     }
-    if !args.are_results() && args.commands.is_empty() && args.design.fail_if_worse.is_some() {
+    if !args.are_results() && args.all_commands().is_empty() && args.design.fail_if_worse.is_some() {
         return Err(anyhow!(
             "--fail-if-worse is for the results of benchmarks (hint: --fail-if 'throughput < -5%')"
         ));
@@ -132,7 +135,7 @@ pub(super) fn check_conditions(args: &CompareArgs) -> anyhow::Result<()> {
             "nothing is started where records are compared (hint: leave out --start-timeout)"
         ));
     }
-    match args.are_records() || args.commands.is_empty() {
+    match args.are_records() || args.all_commands().is_empty() {
         true => check_figures(&args.design.fail_if, Figure::of_servers()),
         false => check_figures(&args.design.fail_if, Figure::of_commands()),
     }
@@ -156,11 +159,45 @@ pub(super) fn check_figures(
     }
 }
 
-fn of_commands(args: &CompareArgs) -> CommandsRequest {
+/// Settings are of one program, which is run with them and without.
+fn check_treated(args: &CompareArgs) -> anyhow::Result<()> {
+    let commands = args.commands.len() + usize::from(!args.treated.program.is_empty());
+    if !args.treated.is_given() {
+        return match args.treated.program.is_empty() {
+            true => Ok(()),
+            false => Err(anyhow!(
+                "a program behind '--' is compared with itself under a setting, and there is none (hint: give --set-b NAME=VALUE, or two --command)"
+            )),
+        };
+    }
+    if args.are_records() || args.are_results() {
+        return Err(anyhow!(
+            "--set-a and --set-b are for programs that are run now (hint: give a program: --set-b thp=never -- ./program)"
+        ));
+    }
+    if commands.max(args.suts.len()).max(args.urls.len()) > 1 {
+        return Err(anyhow!(
+            "--set-a and --set-b are for one program, which is A without the setting and B with it (hint: give one program, one --sut or one URL)"
+        ));
+    }
+    Ok(())
+}
+
+/// What A and B are run with; nothing where no setting is given.
+fn treatments(args: &CompareArgs) -> Result<Vec<tare_run::treatment::Treatment>, Failure> {
+    if !args.treated.is_given() {
+        return Ok(Vec::new());
+    }
+    let of = |given: &[String]| super::treated::treatment(given).map_err(Failure::usage);
+    Ok(vec![of(&args.treated.set_a)?, of(&args.treated.set_b)?])
+}
+
+fn of_commands(args: &CompareArgs) -> Result<CommandsRequest, Failure> {
     let design = &args.design;
-    CommandsRequest {
+    Ok(CommandsRequest {
         argv: super::run::argv(),
-        commands: args.commands.clone(),
+        commands: args.all_commands(),
+        treatments: treatments(args)?,
         budget: design.budget,
         precision: design.precision,
         margin: design.margin,
@@ -169,15 +206,20 @@ fn of_commands(args: &CompareArgs) -> CommandsRequest {
         sut_cpus: args.sut_cpus.clone().map(|list| list.0),
         choice: args.chosen.choice(),
         needs_results: args.chosen.is_given() || design.fail_if_worse.is_some(),
-    }
+    })
 }
 
 fn request(args: &CompareArgs) -> Result<Request, Failure> {
     let design = &args.design;
     let target = Target::parse(ANYWHERE).map_err(Failure::usage)?;
+    let mut programs = programs(&args.suts, &args.urls).map_err(Failure::usage)?;
+    if let (true, [one]) = (args.treated.is_given(), programs.as_slice()) {
+        programs.push(one.clone());
+    }
     Ok(Request {
         argv: super::run::argv(),
-        programs: programs(&args.suts, &args.urls).map_err(Failure::usage)?,
+        programs,
+        treatments: treatments(args)?,
         traffic: super::traffic::spec(&args.traffic, target)?,
         connections: args.traffic.volume.connections,
         threads: args.traffic.volume.threads,

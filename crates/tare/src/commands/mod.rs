@@ -29,6 +29,7 @@ pub mod show;
 pub mod steady;
 mod sweep;
 mod traffic;
+mod treated;
 pub mod tune;
 pub mod why;
 mod worse;

@@ -34,6 +34,7 @@ mod schedule;
 mod serve;
 #[path = "../support/serving.rs"]
 mod serving;
+mod settings;
 mod spikes;
 mod stopping;
 mod strange_servers;

@@ -78,6 +78,7 @@ const RUN: arrows::Folders = &[
     ("written", &[]),
     ("running", &["error", "progress", "records", "recovery", "process", "enough", "written"]),
     ("left_behind", &["error", "process", "running"]),
+    ("treatment", &["error", "recovery", "running"]),
     (
         "subjects",
         &["error", "ask", "progress", "own_program", "process", "request", "place", "plan", "running"],
@@ -139,8 +140,20 @@ const RUN: arrows::Folders = &[
     (
         "compare",
         &[
-            "error", "progress", "process", "blocks", "request", "levels", "place", "plan", "generate",
-            "running", "subjects", "timed", "loads",
+            "error",
+            "progress",
+            "process",
+            "blocks",
+            "request",
+            "levels",
+            "place",
+            "plan",
+            "generate",
+            "running",
+            "treatment",
+            "subjects",
+            "timed",
+            "loads",
         ],
     ),
     (

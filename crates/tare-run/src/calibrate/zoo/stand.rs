@@ -123,7 +123,7 @@ impl<'s> Prepared<'s> {
             words: own.chain(output).chain(asked).chain(rest).collect(),
             cpus: Vec::new(),
             groups: Vec::new(),
-            environment: vec![("TARE_STATE_DIR", text(&session.state_dir))],
+            environment: vec![("TARE_STATE_DIR".to_owned(), text(&session.state_dir))],
             output: Output::KeepErrors,
         };
         let mut started = Started::launch(&launch, ground.journal)?;
