@@ -22,7 +22,7 @@ pub(crate) struct Seen {
     /// Pages of the pool that somebody had.
     pub pool_used: u64,
     /// The environment of its first process; it may hold secrets and goes nowhere.
-    environment: Vec<String>,
+    pub(super) environment: Vec<String>,
     /// CPUs that its first process may use, as a list.
     pub cpus: Option<String>,
     /// How often it was read.
