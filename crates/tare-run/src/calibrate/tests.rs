@@ -46,6 +46,7 @@ fn verdict(bottleneck: Cause, findings: &[(Cause, f64)]) -> Outcome {
             stopping: None,
         },
         trials: Vec::new(),
+        profile: Vec::new(),
         notices: Vec::new(),
         identity: None,
         intervention: None,

@@ -88,7 +88,7 @@ pub(crate) fn named_lock(accounting: &Accounting) -> Option<LockCaller> {
 
 /// Who takes most of the contended locks; `None` where no stacks were sampled, in too few of them, or where nobody takes most.
 fn lock_caller(accounting: &Accounting) -> Option<LockCaller> {
-    most(accounting.asked_trials().filter_map(|trial| trial.observation.stacks.as_deref()))
+    most(accounting.sampled().into_iter())
 }
 
 fn most<'a>(trials: impl Iterator<Item = &'a Stacks>) -> Option<LockCaller> {
