@@ -25,7 +25,7 @@ pub struct Why {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interference_corrected: Option<Corrected>,
     /// What the programs would do with nothing in the way. Where both were loaded interleaved with the reference server: in units of
-    /// it, by the part `cost`; else intervals are out of each run's own.
+    /// it, as in [`Why::figures`] (by the part `cost` where there is one in this unit); else intervals are out of each run's own.
     pub net: Reading<Change>,
     /// All figures of two servers, as a gate has them; differences up to 2 % do not matter. Where rate, net and the CPU time of a request
     /// are in the same unit as [`Why::rate`], [`Why::net`] and the part `cost`, they are those, with their intervals; intervals of the others hold

@@ -16,6 +16,10 @@ use tare_observe::{LoadWatch, Names, StackWatch, Unwind, Watch};
 /// Samples a second of CPU time; not a divisor of any timer's rate, so that they do not always fall on its ticks.
 const HZ: u32 = 999;
 
+/// How callers are found: from copies, which is right for code without frame pointers too, else by the kernel alone. Copies need x86-64, and more
+/// locked memory than some users may have.
+const HOW: [Unwind; 2] = [Unwind::Dwarf, Unwind::FramePointers];
+
 /// The windows, on the connections of the last trial where these are still open. Where stacks cannot be sampled there is one, which says why.
 pub(super) fn profile(
     stand: &Stand<'_>,
@@ -24,7 +28,7 @@ pub(super) fn profile(
     running: &mut Running<'_>,
 ) -> Result<Vec<Stacks>, LabError> {
     if let Some(open) = open {
-        return windows(stand, &open.generator, sut, running);
+        return with_callers(stand, &open.generator, sut, running);
     }
     let pacing = stand.drive.request.traffic.pacing.clone();
     let generator = match start(&stand.spec(pacing, sut), sut, running.interrupt) {
@@ -36,18 +40,35 @@ pub(super) fn profile(
         Err(error) => return Err(error),
     };
     running.wait(SETTLE_NEW, "load before call stacks", |_| None)?;
-    let windows = windows(stand, &generator, sut, running);
+    let windows = with_callers(stand, &generator, sut, running);
     generator.stop().map_err(load_failed)?;
     windows
 }
 
-fn windows(
+fn with_callers(
     stand: &Stand<'_>,
     generator: &Generator,
     sut: &mut Sut,
     running: &mut Running<'_>,
 ) -> Result<Vec<Stacks>, LabError> {
-    let stacks = StackWatch { hz: HZ, unwind: Unwind::FramePointers, off_cpu: false, names: Names::Tables };
+    let mut seen = Vec::new();
+    for unwind in HOW {
+        seen = windows(stand, unwind, generator, sut, running)?;
+        if seen.iter().any(|window| window.on_cpu.value().is_some()) {
+            break;
+        }
+    }
+    Ok(seen)
+}
+
+fn windows(
+    stand: &Stand<'_>,
+    unwind: Unwind,
+    generator: &Generator,
+    sut: &mut Sut,
+    running: &mut Running<'_>,
+) -> Result<Vec<Stacks>, LabError> {
+    let stacks = StackWatch { hz: HZ, unwind, off_cpu: false, names: Names::Tables };
     let watch = stand.watch(sut, LoadWatch::Threads(generator.thread_ids()));
     let observers = observe(Watch { stacks: Some(stacks), stacks_alone: true, ..watch })?;
     let mut windows = Vec::with_capacity(stand.level.trials as usize);

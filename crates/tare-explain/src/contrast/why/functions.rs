@@ -7,13 +7,15 @@
 use super::split::Split;
 use crate::capacity::levels::Accounting;
 use crate::contrast::frames::{self, FrameChanges, Share};
-use tare_model::Reading;
 use tare_model::observation::Role;
 use tare_model::why::{FrameChange, PerRequest};
+use tare_model::{Missing, Reading};
 use tare_stats::Interval;
 
 /// Functions that are listed, at most.
 const LISTED_MAX: usize = 20;
+/// Of fewer samples of the program in a run, no change of a function says anything.
+const SAMPLES_MIN: u64 = 100;
 /// A function below which this part of the samples lies is the program.
 const THE_PROGRAM: f64 = 0.97;
 /// The parts of the split that are the program's own CPU time of a request.
@@ -34,7 +36,17 @@ struct Demand {
 pub(super) fn changed(split: Option<&Split>, a: &Accounting, b: &Accounting) -> Reading<Vec<FrameChange>> {
     let found = frames::changed(&a.sampled(), &b.sampled(), Role::Sut);
     let demand = split.and_then(|split| demand(split, from_ns(a)?));
-    found.map(|found| named(found, demand))
+    match found {
+        Reading::Measured(found) if found.samples.iter().any(|samples| *samples < SAMPLES_MIN) => few(found.samples),
+        found => found.map(|found| named(found, demand)),
+    }
+}
+
+fn few([a, b]: [u64; 2]) -> Reading<Vec<FrameChange>> {
+    Reading::Missing(Missing::with_remedy(
+        format!("the program has {a} and {b} samples of call stacks, too few to compare its functions by"),
+        "keep others off its CPUs, or sample in every trial (--stacks)",
+    ))
 }
 
 /// Those that changed. Where the CPU time of a request is known to have, a function need not have another share of it; where it is not, a

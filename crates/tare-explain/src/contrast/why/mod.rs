@@ -48,6 +48,9 @@ pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
     let parts = parts.into();
     let of_split = figures::Split { rate: &rate, net: &net, parts: &parts };
     let figures = figures::figures(&of_split, (&accounting_a, &before), (&accounting_b, &after));
+    let is_in_units = net.value().is_some_and(|net| net.unit.starts_with("of "));
+    let of_figures = figures::net_of(&figures).filter(|_| !is_in_units);
+    let net = of_figures.map_or(net, Reading::Measured);
     Ok(Why {
         schema: SCHEMA,
         workload: before.workload.clone(),
