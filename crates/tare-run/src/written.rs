@@ -29,7 +29,15 @@ impl Written {
         }
         writer.identify(&identity)?;
         let identity = Some(Box::new(identity));
-        let record = Record { machine, plan, trials: Vec::new(), profile: Vec::new(), notices, identity, intervention: None };
+        let record = Record {
+            machine,
+            plan,
+            trials: Vec::new(),
+            profile: Vec::new(),
+            notices,
+            identity,
+            intervention: None,
+        };
         Ok(Written { record, writer })
     }
 

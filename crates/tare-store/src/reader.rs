@@ -107,7 +107,11 @@ impl Reader<'_> {
         let tables = || found.iter().map(|(name, sql)| (name.as_str(), sql.as_str()));
         let beside = [stacks::TABLE, stacks::PROFILE];
         let same = tables().filter(|table| !beside.contains(table)).eq(TABLES);
-        if same { Ok(beside.map(|table| tables().any(|one| one == table))) } else { Err(self.damaged("its tables are not those of a record")) }
+        if same {
+            Ok(beside.map(|table| tables().any(|one| one == table)))
+        } else {
+            Err(self.damaged("its tables are not those of a record"))
+        }
     }
 
     fn check_pages(&self) -> Result<(), StoreError> {

@@ -274,7 +274,15 @@ fn any_record() -> impl Strategy<Value = Record> {
             let mut plan = plan(workload);
             plan.ref_clock_hz = ref_clock_hz;
             plan.stopping = stopping.map(|(precision, budget_s)| Stopping { precision, budget_s });
-            Record { machine, plan, trials, profile: Vec::new(), notices: Vec::new(), identity: None, intervention: None }
+            Record {
+                machine,
+                plan,
+                trials,
+                profile: Vec::new(),
+                notices: Vec::new(),
+                identity: None,
+                intervention: None,
+            }
         })
 }
 

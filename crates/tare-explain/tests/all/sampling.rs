@@ -69,7 +69,10 @@ fn a_profile_is_in_no_figure() {
     assert_eq!(seen.frames, Reading::Measured(Vec::new()));
     let Reading::Missing(missing) = of(&with, &without).frames else { panic!("no stacks in one of them") };
     assert_eq!(missing.why, "no stacks were sampled");
-    assert_eq!(blind.frames, Reading::Missing(Missing::with_remedy("sampling is not allowed", "run tare as root")));
+    assert_eq!(
+        blind.frames,
+        Reading::Missing(Missing::with_remedy("sampling is not allowed", "run tare as root"))
+    );
 }
 
 /// Half of each request spins, then twice as long: a request takes half as long again, and a third less of them are answered.

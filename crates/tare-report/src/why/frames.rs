@@ -12,7 +12,9 @@ const AS_LARGE: f64 = 0.9;
 pub(super) fn changed(why: &Why) -> Vec<Block> {
     let line = |text: String| vec![Block::Line(Text::plain(text))];
     let frames = match &why.frames {
-        Reading::Missing(missing) => return line(format!("Not known: {}.", joined(&words::then_remedy(missing)))),
+        Reading::Missing(missing) => {
+            return line(format!("Not known: {}.", joined(&words::then_remedy(missing))));
+        }
         Reading::NotApplicable { .. } => return Vec::new(),
         Reading::Measured(frames) if frames.is_empty() => {
             return line("No function's, beyond what samples and trials differ by.".to_owned());

@@ -3,7 +3,9 @@
 use tare_model::comparison::{Change as Share, Figure, Verdict};
 use tare_model::gate::Effect;
 use tare_model::outcome::{Cause, Estimate, Gross, GrossIs, Net, NetOrMissing, TareCause, Warning};
-use tare_model::why::{Change, Corrected, Difference, FrameChange, Kind, Part, PerRequest, Run, SCHEMA, TareChange, Why};
+use tare_model::why::{
+    Change, Corrected, Difference, FrameChange, Kind, Part, PerRequest, Run, SCHEMA, TareChange, Why,
+};
 use tare_model::{Missing, Reading};
 use tare_report::{Style, why};
 

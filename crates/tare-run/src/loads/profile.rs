@@ -35,7 +35,9 @@ pub(super) fn profile(
         Ok(generator) => generator,
         // All that was to be measured is: a load that does not start once more is no failure of that.
         Err(error @ LabError::Load { .. }) => {
-            return Ok(vec![Stacks::missing(Missing::new(format!("the load for them did not start: {error}")))]);
+            return Ok(vec![Stacks::missing(Missing::new(format!(
+                "the load for them did not start: {error}"
+            )))]);
         }
         Err(error) => return Err(error),
     };

@@ -14,8 +14,8 @@ use tare_load::Target;
 use tare_model::plan::Stopping;
 use tare_report::Style;
 use tare_run::request::{
-    AroundRequest, BesideRequest, CommandRequest, LoadRequest, Names, Parameter, PlaceRequest, Request, RunsRequest,
-    ServerRequest, StackWatch, SutRequest, Unwind, Warmup, WatchRequest,
+    AroundRequest, BesideRequest, CommandRequest, LoadRequest, Names, Parameter, PlaceRequest, Request,
+    RunsRequest, ServerRequest, StackWatch, SutRequest, Unwind, Warmup, WatchRequest,
 };
 use tare_run::{Held, LabError, Session};
 

@@ -37,7 +37,9 @@ pub(super) fn changed(split: Option<&Split>, a: &Accounting, b: &Accounting) -> 
     let found = frames::changed(&a.sampled(), &b.sampled(), Role::Sut);
     let demand = split.and_then(|split| demand(split, from_ns(a)?));
     match found {
-        Reading::Measured(found) if found.samples.iter().any(|samples| *samples < SAMPLES_MIN) => few(found.samples),
+        Reading::Measured(found) if found.samples.iter().any(|samples| *samples < SAMPLES_MIN) => {
+            few(found.samples)
+        }
         found => found.map(|found| named(found, demand)),
     }
 }
@@ -64,7 +66,8 @@ fn named(found: FrameChanges, demand: Option<Demand>) -> Vec<FrameChange> {
         is_shown && is_same_side && (low > 0.0 || high < 0.0)
     });
     let mut changes: Vec<FrameChange> = timed.map(|(time, change)| reported(change, Some(time))).collect();
-    let size_ns = |change: &FrameChange| change.per_request.map_or(0.0, |time| (time.after_ns - time.before_ns).abs());
+    let size_ns =
+        |change: &FrameChange| change.per_request.map_or(0.0, |time| (time.after_ns - time.before_ns).abs());
     changes.sort_by(|one, other| size_ns(other).total_cmp(&size_ns(one)));
     changes.truncate(LISTED_MAX);
     changes
@@ -119,7 +122,11 @@ impl Demand {
         let by_shares_ns = 0.5 * (high - low) * self.from_ns.max(to_ns);
         let by_demand_ns = after_ns * self.half_ln;
         let (difference_ns, half_ns) = (after_ns - before_ns, by_shares_ns.hypot(by_demand_ns));
-        PerRequest { before_ns, after_ns, difference_ci95_ns: [difference_ns - half_ns, difference_ns + half_ns] }
+        PerRequest {
+            before_ns,
+            after_ns,
+            difference_ci95_ns: [difference_ns - half_ns, difference_ns + half_ns],
+        }
     }
 }
 
@@ -133,9 +140,8 @@ mod tests {
         let mut folder = Folder::default();
         let mut folded = Folded::new(Some(999.0));
         let thread = folder.frame(Frame::mark("server"));
-        let mut frame = |symbol: &str| {
-            folder.frame(Frame { symbol: symbol.into(), module: None, kind: FrameKind::User })
-        };
+        let mut frame =
+            |symbol: &str| folder.frame(Frame { symbol: symbol.into(), module: None, kind: FrameKind::User });
         for (symbol, count) in counts {
             folded.add(Role::Sut, thread, vec![frame("main"), frame(symbol)], *count);
         }
@@ -186,7 +192,8 @@ mod tests {
         let set = |shift: usize| -> Vec<Stacks> {
             let of = |at: usize| drawn[(at + shift) % drawn.len()];
             let all = (0..4).map(of);
-            all.map(|[spin, parse, write]| window(&[("spin", spin), ("parse", parse), ("write", write)])).collect()
+            all.map(|[spin, parse, write]| window(&[("spin", spin), ("parse", parse), ("write", write)]))
+                .collect()
         };
         let demand = Demand { from_ns: 5_000.0, ratio_ln: 0.02, half_ln: 0.05 };
         for demand in [None, Some(demand)] {
