@@ -17,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tare_load::{Generator, LoadSpec, Target, Workers};
 use tare_machine::{Root, facts};
-use tare_observe::{LoadWatch, Observers, StackWatch, Unwind, Watch};
+use tare_observe::{LoadWatch, Names, Observers, StackWatch, Unwind, Watch};
 
 /// What is measured, for how long, and where the result goes.
 #[derive(Debug, Parser)]
@@ -93,7 +93,9 @@ fn main() -> Result<()> {
             hz,
             unwind: Unwind::default(),
             off_cpu: args.stacks_off_cpu,
+            names: Names::DebugFiles,
         }),
+        stacks_alone: false,
         trace: args.trace,
     };
     // Without stacks, a slice is watched or it is not.

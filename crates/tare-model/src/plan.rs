@@ -98,6 +98,10 @@ pub struct HttpWorkload {
     /// What was known of the reference server's level, where that server is driven; `None` in older records too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<KnownReference>,
+    /// The load under which the call stacks of [`crate::Record::profile`] were to be sampled, after all trials of the levels; `trials` are its
+    /// windows. `None`: no profile was planned, as in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Level>,
 }
 
 /// A layout of the generator that was tried for a moment: medians of short trials.
@@ -235,6 +239,8 @@ pub enum Purpose {
     /// As much as the generator can make on tare's own server, which stands in for the SUT on its CPUs while that idles: what
     /// it costs there shows the interference.
     Reference,
+    /// The load that was asked for once more, in no figure: call stacks are sampled there.
+    Profile,
 }
 
 /// A program, or several with parameters filled in.

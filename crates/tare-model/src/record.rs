@@ -2,6 +2,7 @@
 
 use crate::machine::MachineFacts;
 use crate::plan::Plan;
+use crate::stacks::Stacks;
 use crate::trial::Trial;
 use crate::{identity, intervention, outcome};
 
@@ -14,6 +15,10 @@ pub struct Record {
     pub plan: Plan,
     /// The trials that ran, in the order they ran; a killed run has fewer than planned.
     pub trials: Vec<Trial>,
+    /// Call stacks under the load that was asked for, after the trials, window by window. They are apart from those, so that no figure can have
+    /// any of it. Empty: none were sampled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profile: Vec<Stacks>,
     /// Warnings of the run itself (not derived from the observations).
     pub notices: Vec<outcome::Warning>,
     /// What else can differ between two runs; `None` in records that are older than it.

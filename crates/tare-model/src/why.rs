@@ -25,7 +25,7 @@ pub struct Why {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interference_corrected: Option<Corrected>,
     /// What the programs would do with nothing in the way. Where both were loaded interleaved with the reference server: in units of
-    /// it, by the part `cost`; else intervals are out of each run's own.
+    /// it, as in [`Why::figures`] (by the part `cost` where there is one in this unit); else intervals are out of each run's own.
     pub net: Reading<Change>,
     /// All figures of two servers, as a gate has them; differences up to 2 % do not matter. Where rate, net and the CPU time of a request
     /// are in the same unit as [`Why::rate`], [`Why::net`] and the part `cost`, they are those, with their intervals; intervals of the others hold
@@ -42,8 +42,9 @@ pub struct Why {
     pub method: String,
     /// How what was taken from the program changed, largest first.
     pub tare: Vec<TareChange>,
-    /// Functions whose share of the program's CPU time changed beyond noise, largest change first; missing where a run has
-    /// no stacks.
+    /// Functions that take another time of a request beyond noise, largest change first; where the CPU time of a request is not known of both,
+    /// those whose share of the program's CPU time changed. A function that is left alone has a smaller share where another takes more: that
+    /// is no change of it. Missing where a run has no stacks.
     pub frames: Reading<Vec<FrameChange>>,
     /// Why B's server waited for work, where that is the largest part of a loss; `None` where it is not.
     pub generator: Option<String>,
@@ -143,7 +144,7 @@ impl Part {
     }
 }
 
-/// A function that ran for another share of the time.
+/// A function that ran for another part of the time.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct FrameChange {
     /// Its name.
@@ -154,8 +155,22 @@ pub struct FrameChange {
     pub before: f64,
     /// Share in B.
     pub after: f64,
-    /// 95 % interval of the difference, which holds together with those of all functions; 0 is not in it.
+    /// 95 % interval of the difference, which holds together with those of all functions.
     pub ci95: [f64; 2],
+    /// CPU time of a request in it; `None` where the CPU time of a request is not known of both runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_request: Option<PerRequest>,
+}
+
+/// CPU time of a request in a function: its share of the samples, of the CPU time of a request. Without what the machine did to every program.
+#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct PerRequest {
+    /// In A, nanoseconds.
+    pub before_ns: f64,
+    /// In B, nanoseconds.
+    pub after_ns: f64,
+    /// 95 % interval of the difference, nanoseconds, by those of the shares and of the part `cost`.
+    pub difference_ci95_ns: [f64; 2],
 }
 
 /// How one part of the tare changed.

@@ -2,7 +2,7 @@
 
 use crate::observed::Observed;
 use crate::observer::{Edge, Observer, Part};
-use crate::registry::REGISTRY;
+use crate::registry::{REGISTRY, STACKS_ALONE};
 use crate::scene::Scene;
 use crate::watch::{LoadWatch, Watch};
 use std::io;
@@ -99,7 +99,8 @@ impl Observers {
         }
         let scene = Scene::new(watch, root);
         let home = scene.watch.observer_cpus.clone();
-        let observers = REGISTRY.iter().map(|open| open(&scene)).collect();
+        let registry = if scene.watch.stacks_alone { STACKS_ALONE } else { REGISTRY };
+        let observers = registry.iter().map(|open| open(&scene)).collect();
         let state = State {
             scene,
             observers,

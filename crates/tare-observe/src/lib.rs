@@ -47,4 +47,4 @@ mod wakeups;
 mod watch;
 
 pub use engine::{ObserveError, Observers};
-pub use watch::{LoadWatch, StackWatch, Unwind, Watch};
+pub use watch::{LoadWatch, Names, StackWatch, Unwind, Watch};

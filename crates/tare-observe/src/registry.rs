@@ -38,5 +38,8 @@ pub(crate) static REGISTRY: &[Open] = &[
     switches::open,
 ];
 
+/// For windows in which nothing but call stacks is to be seen.
+pub(crate) static STACKS_ALONE: &[Open] = &[stacks::open];
+
 /// How an observer is made; it opens what it can.
 pub(crate) type Open = fn(&Scene) -> Box<dyn Observer>;

@@ -23,6 +23,8 @@ pub struct Watch {
     pub clock: bool,
     /// Whether call stacks are sampled, and which.
     pub stacks: Option<StackWatch>,
+    /// Whether nothing but these stacks is to be seen: a window then opens and closes without everybody being read.
+    pub stacks_alone: bool,
     /// Whether switches and wake-ups of the SUT's threads are traced: exact, but each sleep then costs it some
     /// microseconds.
     pub trace: bool,
@@ -59,4 +61,16 @@ pub struct StackWatch {
     pub unwind: Unwind,
     /// Also where threads waited, and for how long: a sample at each of their switches.
     pub off_cpu: bool,
+    /// Where names of a program's functions are looked for.
+    pub names: Names,
+}
+
+/// Where names of a program's functions are looked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Names {
+    /// In symbol tables, and in debug files too, which may take a second and more of each window.
+    #[default]
+    DebugFiles,
+    /// In symbol tables alone, which are quick to read: for a profile that nobody asked for.
+    Tables,
 }

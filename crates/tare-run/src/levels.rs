@@ -45,11 +45,21 @@ pub(crate) const LEAD_IN: Duration = Duration::from_secs(1);
 /// Before each other one, at the rate that it begins with: the trial before goes to disk, the load settles, idle periods are found out.
 pub(crate) const BETWEEN_STAGES: Duration = Duration::from_millis(500);
 
+/// Windows of a profile: how much they differ says what samples do not.
+const PROFILE_WINDOWS: u32 = 4;
+/// Length of one, at most: some 400 samples of each CPU that is busy.
+const PROFILE_NS_MAX: u64 = 400_000_000;
+/// A profile takes no more than a fifth of what the trials take, ...
+const PROFILE_SHARE: f64 = 0.2;
+/// ... and is left out where its windows would be shorter.
+const PROFILE_NS_MIN: u64 = 50_000_000;
+
 /// The levels of a request: the asked one (with `--steps`, one for each stage), and those beside it where the SUT turns out to be within reach.
 #[derive(Debug, Clone)]
 pub(crate) struct Levels {
     asked: Vec<Level>,
     beside: Vec<Level>,
+    profile: Option<Level>,
     /// The levels beside it are driven only where the generator has more threads than CPUs.
     only_oversubscribed: bool,
 }
@@ -119,7 +129,13 @@ impl Levels {
             Vec::new()
         };
         let only_oversubscribed = !with_reference && !below_saturation;
-        Levels { asked: by_stage(asked, traffic), beside, only_oversubscribed }
+        let profile = profile(&asked, request);
+        Levels { asked: by_stage(asked, traffic), beside, profile, only_oversubscribed }
+    }
+
+    /// The load under which call stacks are sampled after the trials of the others.
+    pub fn profile(&self) -> Option<Level> {
+        self.profile.clone()
     }
 
     /// Those that are driven. Never others than the asked one against another host unasked.
@@ -141,6 +157,24 @@ impl Levels {
         });
         (each_s.sum::<f64>() * fewest as f64, levels.len())
     }
+}
+
+/// The asked load once more, for call stacks alone. A generator that is somebody else's runs for as long as it likes, and the rate of a load with
+/// stages is not one rate.
+fn profile(asked: &Level, request: &ServerRequest) -> Option<Level> {
+    let is_steady = request.traffic.pacing.stages_ns().is_none();
+    let may = request.watch.profile && request.watch.stacks.is_none() && request.load.is_own() && is_steady;
+    let trials_s = f64::from(asked.trials) * asked.trial_ns as f64 / 1e9;
+    let takes_s = request.trials.stopping.map_or(trials_s, |stopping| stopping.budget_s);
+    let longest_ns = 1e9 * PROFILE_SHARE * takes_s / f64::from(PROFILE_WINDOWS);
+    let trial_ns = (longest_ns as u64).min(PROFILE_NS_MAX);
+    (may && trial_ns >= PROFILE_NS_MIN).then(|| Level {
+        purpose: Purpose::Profile,
+        trial_ns,
+        warmup_ns: 0,
+        trials: PROFILE_WINDOWS,
+        ..asked.clone()
+    })
 }
 
 /// A level for each stage of a load whose rate changes; else the level itself.
@@ -189,6 +223,7 @@ pub(crate) fn calibration(level: &Level) -> Duration {
         // Only its service demand is of use, which has no idle periods in it.
         _ if level.arms > 1 => Duration::ZERO,
         Purpose::Saturating | Purpose::Reference => CALIBRATION_MIN,
+        Purpose::Profile => Duration::ZERO,
     }
 }
 

@@ -71,6 +71,7 @@ pub(crate) fn measure(request: &CommandRequest, running: &mut Running<'_>) -> Re
         sample_hz: SAMPLE_HZ,
         clock: true,
         stacks: None,
+        stacks_alone: false,
         trace: request.trace,
     };
     let observers =

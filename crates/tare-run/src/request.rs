@@ -7,7 +7,7 @@ use tare_load::LoadSpec;
 use tare_model::placement::Policy;
 use tare_model::plan::Stopping;
 
-pub use tare_observe::{StackWatch, Unwind};
+pub use tare_observe::{Names, StackWatch, Unwind};
 
 /// Trials of a level unless others are asked for.
 const TRIALS: u32 = 8;
@@ -126,6 +126,8 @@ pub struct WatchRequest {
     pub trace: bool,
     /// Which call stacks to sample in every trial.
     pub stacks: Option<StackWatch>,
+    /// Whether some are sampled after the trials, where they are not sampled in them.
+    pub profile: bool,
 }
 
 /// Where the SUT comes from.

@@ -23,6 +23,7 @@ use tare_model::machine::MachineFacts;
 use tare_model::observation::Role;
 use tare_model::outcome::{Outcome, Warning};
 use tare_model::plan::{Level, Plan};
+use tare_model::stacks::Stacks;
 use tare_model::survey::Survey;
 use tare_model::topology::Topology;
 use tare_model::trial::{Trial, WarmUp};
@@ -199,6 +200,14 @@ impl<'a> Running<'a> {
     pub fn keep(&mut self, trial: Trial) -> Result<(), LabError> {
         if let Some(written) = &mut self.written {
             written.trial(trial)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the windows of the profile on disk.
+    pub fn keep_profile(&mut self, windows: Vec<Stacks>) -> Result<(), LabError> {
+        if let Some(written) = &mut self.written {
+            written.profile(windows)?;
         }
         Ok(())
     }

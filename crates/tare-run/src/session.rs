@@ -73,11 +73,13 @@ fn server(mut resolved: Resolved, running: &mut Running<'_>) -> Result<(), LabEr
     let threads = request.load.own_threads().unwrap_or(placement.load_cpus.len().max(1) as u32);
     let oversubscribed = threads as usize > placement.load_cpus.len().max(1);
     let levels = resolved.levels.driven(sut.transport == Transport::Loopback, oversubscribed);
+    let profile = resolved.levels.profile();
     let drive = Drive {
         request,
         placement: &placement,
         threads,
         levels: &levels,
+        profile: profile.as_ref(),
         seed: tare_sys::time::monotonic_ns(),
         may_poll: place::has_cores_of_its_own(&placement, &topology),
     };
@@ -134,6 +136,8 @@ fn all_levels(
             break;
         }
     }
+    let profile = loads.load(true).profile(sut, running)?;
+    running.keep_profile(profile)?;
     loads.end(running)
 }
 
@@ -239,5 +243,6 @@ fn workload(
         seed: (drive.levels.len() > 1).then_some(drive.seed),
         tried_layouts,
         reference,
+        profile: drive.profile.cloned(),
     }
 }

@@ -6,6 +6,7 @@ use tare_model::intervention::Intervention;
 use tare_model::machine::MachineFacts;
 use tare_model::outcome::Warning;
 use tare_model::plan::{Plan, Purpose, Workload};
+use tare_model::stacks::Stacks;
 use tare_model::trial::Trial;
 use tare_store::{StoreError, Writer};
 
@@ -28,7 +29,15 @@ impl Written {
         }
         writer.identify(&identity)?;
         let identity = Some(Box::new(identity));
-        let record = Record { machine, plan, trials: Vec::new(), notices, identity, intervention: None };
+        let record = Record {
+            machine,
+            plan,
+            trials: Vec::new(),
+            profile: Vec::new(),
+            notices,
+            identity,
+            intervention: None,
+        };
         Ok(Written { record, writer })
     }
 
@@ -55,6 +64,14 @@ impl Written {
     pub(crate) fn trial(&mut self, trial: Trial) -> Result<(), StoreError> {
         self.writer.append(&trial)?;
         self.record.trials.push(trial);
+        Ok(())
+    }
+
+    pub(crate) fn profile(&mut self, windows: Vec<Stacks>) -> Result<(), StoreError> {
+        for window in windows {
+            self.writer.profiled(&window)?;
+            self.record.profile.push(window);
+        }
         Ok(())
     }
 

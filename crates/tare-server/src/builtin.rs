@@ -157,6 +157,8 @@ fn with_ns(
     }
 }
 
+/// A function of its own, so that call stacks name it.
+#[inline(never)]
 fn spin_for(ns: u64) {
     let end = monotonic_ns().saturating_add(ns);
     while monotonic_ns() < end {

@@ -14,11 +14,13 @@ pub(crate) const LAYOUT_OLD_WORDS: i32 = 2;
 pub(crate) const LAYOUT_PLAIN: i32 = 3;
 /// Layout with stacks, which is only written where there are any.
 pub(crate) const LAYOUT_STACKS: i32 = 4;
+/// Layout with a profile, which is only written where there is one.
+pub(crate) const LAYOUT_PROFILE: i32 = 5;
 /// The latest layout that is known here; raised when an older reader could not read the file.
-pub(crate) const LAYOUT_VERSION: i32 = LAYOUT_STACKS;
+pub(crate) const LAYOUT_VERSION: i32 = LAYOUT_PROFILE;
 
 /// Every table that is always there, by name and in the words that SQLite keeps: the reader accepts these, those of
-/// [`crate::stacks::TABLE`] and no others, so no view or trigger of a foreign file is ever run.
+/// [`crate::stacks`] and no others, so no view or trigger of a foreign file is ever run.
 pub(crate) const TABLES: [(&str, &str); 5] = [
     (
         "axis",

@@ -15,6 +15,7 @@ use tare_model::Record;
 use tare_model::observation::{Column, Sample};
 use tare_model::outcome::Warning;
 use tare_model::pack;
+use tare_model::stacks::Stacks;
 use tare_model::trial::Trial;
 
 /// How long to wait for a run that is just committing a trial.
@@ -68,7 +69,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn record(mut self) -> Result<Record, StoreError> {
-        let has_stacks = self.check_tables()?;
+        let [has_stacks, has_profile] = self.check_tables()?;
         self.check_pages()?;
         let machine = self.meta("machine", Part::Machine)?;
         let plan = self.meta("plan", Part::Plan)?;
@@ -88,24 +89,29 @@ impl Reader<'_> {
         if trials.iter().any(|(trial, _)| trial.observation.stacks.as_deref() == Some(&stacks::elsewhere())) {
             return Err(self.damaged("a trial lacks its stacks"));
         }
+        let profile = if has_profile { self.profile()? } else { Vec::new() };
         let mut notices = self.notices()?;
         if !self.finished()? {
             notices.push(unfinished());
         }
         let trials = trials.into_iter().map(|(trial, _)| trial).collect();
-        Ok(Record { machine, plan, trials, notices, identity, intervention })
+        Ok(Record { machine, plan, trials, profile, notices, identity, intervention })
     }
 
-    /// Whether there is a table of stacks beside those that every record has.
-    fn check_tables(&self) -> Result<bool, StoreError> {
+    /// Whether there are a table of stacks and one of a profile beside those that every record has.
+    fn check_tables(&self) -> Result<[bool; 2], StoreError> {
         let found: Vec<(String, String)> = self
             .rows("SELECT name, sql FROM sqlite_schema ORDER BY name LIMIT 9", |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })?;
         let tables = || found.iter().map(|(name, sql)| (name.as_str(), sql.as_str()));
-        let has_stacks = tables().any(|table| table == stacks::TABLE);
-        let same = tables().filter(|table| *table != stacks::TABLE).eq(TABLES);
-        if same { Ok(has_stacks) } else { Err(self.damaged("its tables are not those of a record")) }
+        let beside = [stacks::TABLE, stacks::PROFILE];
+        let same = tables().filter(|table| !beside.contains(table)).eq(TABLES);
+        if same {
+            Ok(beside.map(|table| tables().any(|one| one == table)))
+        } else {
+            Err(self.damaged("its tables are not those of a record"))
+        }
     }
 
     fn check_pages(&self) -> Result<(), StoreError> {
@@ -225,6 +231,20 @@ impl Reader<'_> {
             trial.observation.stacks = Some(Box::new(stacks));
         }
         Ok(())
+    }
+
+    /// The windows of the profile.
+    fn profile(&self) -> Result<Vec<Stacks>, StoreError> {
+        let rows: Vec<(u32, Vec<u8>, i64)> =
+            self.rows(stacks::SELECT_PROFILE, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        if rows.len() > stacks::WINDOWS_MAX {
+            return Err(self.damaged("its profile has more windows than tare writes"));
+        }
+        let window = |(number, packed, sum): (u32, Vec<u8>, i64)| {
+            self.verify(sum, &[&packed, &number.to_le_bytes()], "a window of the profile")?;
+            stacks::unpack(&packed).ok_or_else(|| self.damaged("a window of the profile"))
+        };
+        rows.into_iter().map(window).collect()
     }
 
     fn notices(&self) -> Result<Vec<Warning>, StoreError> {

@@ -16,6 +16,7 @@ use tare_model::observation::{Column, Observation};
 use tare_model::outcome::Warning;
 use tare_model::pack::packed;
 use tare_model::plan::Plan;
+use tare_model::stacks::Stacks;
 use tare_model::trial::Trial;
 
 /// Trials are forced onto the disk this often: what is waited for there lies between the runs of a short program, which then finds its
@@ -31,6 +32,8 @@ pub struct Writer {
     path: PathBuf,
     samples: u64,
     has_stacks: bool,
+    /// Windows of the profile so far.
+    windows: u32,
 }
 
 impl Writer {
@@ -54,7 +57,8 @@ impl Writer {
             remove(&fresh).ok();
             return Err(error.at(path));
         }
-        Ok(Writer { connection: open(&path)?, forced: Instant::now(), path, samples: 0, has_stacks: false })
+        let connection = open(&path)?;
+        Ok(Writer { connection, forced: Instant::now(), path, samples: 0, has_stacks: false, windows: 0 })
     }
 
     /// The file, with symbolic links resolved.
@@ -122,6 +126,21 @@ impl Writer {
         }
         self.has_stacks |= packed.is_some();
         self.samples = samples;
+        Ok(())
+    }
+
+    /// Adds a window of the profile; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn profiled(&mut self, window: &Stacks) -> Result<(), StoreError> {
+        let packed = stacks::pack(&self.path, window)?;
+        let written = self.connection.transaction().and_then(|transaction| {
+            stacks::append_window(&transaction, self.windows, &packed)?;
+            transaction.commit()
+        });
+        written.map_err(|error| StoreError::sqlite(&self.path, WRITE, &error))?;
+        self.windows += 1;
         Ok(())
     }
 

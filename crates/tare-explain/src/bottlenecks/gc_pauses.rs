@@ -75,8 +75,8 @@ static PAGE: Page = Page {
         "Median and 99.9th percentile of latency. Pauses make the distance between them large.",
     ],
     looks_the_same: &[
-        "`server-cpu-bound`: the server is full of other work. Without stacks a Go program's collector \
-         looks the same: sample them (`--stacks`).",
+        "`server-cpu-bound`: the server is full of other work. Without call stacks a Go program's collector \
+         looks the same (`--stacks=0`, or no right to sample them).",
         "`memory-pressure`: the kernel takes pages back, not the runtime.",
         "Spikes of latency without garbage: `tare why` says what moved in them.",
     ],

@@ -7,6 +7,7 @@ use crate::capacity::levels::Accounting;
 use std::collections::{BTreeMap, BTreeSet};
 use tare_model::latency::Latencies;
 use tare_model::observation::Role;
+use tare_model::stacks::Stacks;
 use tare_model::trial::{HttpSample, Measure, Trial};
 
 /// A CPU counts as used by a role from this share of its time on.
@@ -150,6 +151,13 @@ impl Accounting<'_> {
     pub fn asked_trials(&self) -> impl Iterator<Item = &Trial> {
         let trials = self.measured_trials().map(|(_, trial)| trial);
         trials.filter(|trial| matches!(trial.sample, Measure::Http(_)))
+    }
+
+    /// Call stacks under the asked load: of its trials where they were sampled there, else of the profile after them.
+    pub fn sampled(&self) -> Vec<&Stacks> {
+        let trials = self.measured_trials().filter_map(|(_, trial)| trial.observation.stacks.as_deref());
+        let of_trials: Vec<&Stacks> = trials.collect();
+        if of_trials.is_empty() { self.record.profile.iter().collect() } else { of_trials }
     }
 
     /// The generator's side of them.

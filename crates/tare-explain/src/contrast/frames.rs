@@ -30,7 +30,7 @@ pub enum Share {
     Inclusive,
 }
 
-/// A frame whose share differs between two sets of trials.
+/// A frame's share in two sets of trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FrameChange {
     /// The function.
@@ -43,7 +43,7 @@ pub struct FrameChange {
     pub before: f64,
     /// Share in the second.
     pub after: f64,
-    /// Ends of the simultaneous 95 % interval of `after − before`; 0 is not in it.
+    /// Ends of the simultaneous 95 % interval of `after − before`.
     pub difference_ci95: [f64; 2],
 }
 
@@ -52,6 +52,11 @@ impl FrameChange {
     pub fn difference(&self) -> f64 {
         self.after - self.before
     }
+
+    /// Whether it changed beyond noise: 0 is not in the interval.
+    pub fn is_clear(&self) -> bool {
+        self.difference_ci95[0] > 0.0 || self.difference_ci95[1] < 0.0
+    }
 }
 
 /// What came out of comparing two sets of trials.
@@ -59,6 +64,8 @@ impl FrameChange {
 pub struct FrameChanges {
     /// What changed beyond noise, the largest difference first.
     pub changes: Vec<FrameChange>,
+    /// What did not, in no order.
+    pub others: Vec<FrameChange>,
     /// How many shares were compared: what the intervals are corrected for.
     pub compared: usize,
     /// Samples of each set.
@@ -145,14 +152,15 @@ fn compare(sets: &[Vec<Counts>; 2]) -> FrameChanges {
         dispersion(chi2, df)
     });
     let beyond = t_quantile(1.0 - 0.025 / all.len().max(1) as f64, NORMAL_DF).unwrap_or(f64::INFINITY);
-    let changes = all.iter().filter_map(|one| {
+    let compared = all.iter().map(|one| {
         let (chi2, df) = pearson(one);
         change(one, common[one.share as usize].max(dispersion(chi2, df)), beyond)
     });
-    let mut changes: Vec<FrameChange> = changes.collect();
+    let (mut changes, others): (Vec<FrameChange>, Vec<FrameChange>) =
+        compared.partition(FrameChange::is_clear);
     changes.sort_by(|one, other| other.difference().abs().total_cmp(&one.difference().abs()));
     let replicated = sets.iter().all(|set| set.len() > 1);
-    FrameChanges { compared: all.len(), changes, samples, replicated }
+    FrameChanges { compared: all.len(), changes, others, samples, replicated }
 }
 
 fn gather<'a>(sets: &[Vec<Counts>; 2], key: &'a Key, share: Share) -> Compared<'a> {
@@ -187,8 +195,8 @@ fn dispersion(chi2: f64, df: f64) -> f64 {
     if df > 0.0 { (chi2 / df).max(1.0) } else { 1.0 }
 }
 
-/// The change, if it is beyond so many standard errors.
-fn change(one: &Compared, dispersion: f64, beyond: f64) -> Option<FrameChange> {
+/// The change, with an interval of so many standard errors.
+fn change(one: &Compared, dispersion: f64, beyond: f64) -> FrameChange {
     let [before, after] = [0, 1].map(|set: usize| sums(&one.trials[set]));
     let padded = |(count, whole): (f64, f64)| {
         let share = (count + 1.0) / (whole + 2.0);
@@ -196,15 +204,14 @@ fn change(one: &Compared, dispersion: f64, beyond: f64) -> Option<FrameChange> {
     };
     let ((low, low_variance), (high, high_variance)) = (padded(before), padded(after));
     let error = (dispersion * (low_variance + high_variance)).sqrt();
-    let ends = [high - low - beyond * error, high - low + beyond * error];
-    (ends[0] > 0.0 || ends[1] < 0.0).then(|| FrameChange {
+    FrameChange {
         symbol: one.key.0.clone(),
         kind: one.key.1,
         share: one.share,
         before: before.0 / before.1,
         after: after.0 / after.1,
-        difference_ci95: ends,
-    })
+        difference_ci95: [high - low - beyond * error, high - low + beyond * error],
+    }
 }
 
 #[cfg(test)]

@@ -274,7 +274,15 @@ fn any_record() -> impl Strategy<Value = Record> {
             let mut plan = plan(workload);
             plan.ref_clock_hz = ref_clock_hz;
             plan.stopping = stopping.map(|(precision, budget_s)| Stopping { precision, budget_s });
-            Record { machine, plan, trials, notices: Vec::new(), identity: None, intervention: None }
+            Record {
+                machine,
+                plan,
+                trials,
+                profile: Vec::new(),
+                notices: Vec::new(),
+                identity: None,
+                intervention: None,
+            }
         })
 }
 
@@ -404,6 +412,7 @@ fn nothing_at_all_is_explained_as_unknown() {
             machine: machine(),
             plan: plan(workload),
             trials: Vec::new(),
+            profile: Vec::new(),
             notices: Vec::new(),
             identity: None,
             intervention: None,

@@ -261,6 +261,15 @@ fn of_others_only_sampled_stacks_tell() {
     };
     has_bottleneck(&sampled(40), Cause::GcPauses);
     silent(&sampled(1), Cause::GcPauses);
+    // Where they were sampled after the trials, they show it as well.
+    let after = |record: Record| {
+        let mut record = record;
+        let taken = record.trials.iter_mut().filter_map(|trial| trial.observation.stacks.take());
+        record.profile = taken.map(|stacks| *stacks).collect();
+        record
+    };
+    has_bottleneck(&after(sampled(40)), Cause::GcPauses);
+    silent(&after(sampled(1)), Cause::GcPauses);
 }
 
 /// Instructions a cycle and of a request at the asked level; 2 and 20,000 where the server is full.

@@ -61,6 +61,7 @@ fn window(fake: Fake) -> (Observation, Pmu) {
         sample_hz: 20.0,
         clock: false,
         stacks: None,
+        stacks_alone: false,
         trace: false,
     };
     let scene = Scene::new(watch, &Root::live());

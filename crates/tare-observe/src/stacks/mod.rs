@@ -20,7 +20,7 @@ use crate::observed::{Observed, refused};
 use crate::observer::{Edge, Observer};
 use crate::rights;
 use crate::scene::Scene;
-use crate::watch::{StackWatch, Unwind};
+use crate::watch::{Names, StackWatch, Unwind};
 use counts::Counts;
 use rings::enable;
 use std::io;
@@ -157,7 +157,8 @@ impl Observer for Sampler {
             Err(reason) => Reading::Missing(reason.clone()),
         };
         let rate_hz = Some(f64::from(self.watch.hz));
-        observed.stacks(named([(on_cpu, rate_hz), (off_cpu, None)], &mut self.who, scene));
+        let names = self.watch.names;
+        observed.stacks(named([(on_cpu, rate_hz), (off_cpu, None)], names, &mut self.who, scene));
     }
 
     fn set_active(&mut self, active: bool) {
@@ -224,10 +225,10 @@ fn chain_max(scene: &Scene) -> u16 {
 }
 
 /// Chains of addresses become stacks of names.
-fn named(kinds: [(Reading<Counts>, Option<f64>); 2], who: &mut Who, scene: &Scene) -> Stacks {
+fn named(kinds: [(Reading<Counts>, Option<f64>); 2], names: Names, who: &mut Who, scene: &Scene) -> Stacks {
     let mut folder = Folder::default();
     let all = kinds.iter().filter_map(|(counts, _)| counts.value());
-    let symbols = Symbols::resolve(all.flat_map(Counts::chains), &mut folder, scene);
+    let symbols = Symbols::resolve(all.flat_map(Counts::chains), names, &mut folder, scene);
     let [on_cpu, off_cpu] = kinds.map(|(counts, rate_hz)| {
         counts.map(|counts| {
             let mut folded = Folded::new(rate_hz);

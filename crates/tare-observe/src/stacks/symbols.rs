@@ -4,6 +4,7 @@
 use super::counts::{Chain, is_kernel};
 use crate::maps::{self, Map};
 use crate::scene::Scene;
+use crate::watch::Names;
 use blazesym::MaybeDefault;
 use blazesym::Pid;
 use blazesym::helper::read_elf_build_id;
@@ -37,9 +38,10 @@ pub(super) struct Symbols {
 }
 
 impl Symbols {
-    /// Names every address of these chains.
+    /// Names every address of these chains, by what `names` says.
     pub(super) fn resolve<'a>(
         chains: impl Iterator<Item = Chain<'a>>,
+        names: Names,
         folder: &mut Folder,
         scene: &Scene,
     ) -> Symbols {
@@ -60,7 +62,7 @@ impl Symbols {
         for (process, addresses) in wanted {
             let addresses: Vec<u64> = addresses.into_iter().collect();
             match process {
-                Some(pid) => symbols.process(pid, &addresses, &symbolizer, &mut modules, folder),
+                Some(pid) => symbols.process((pid, &addresses), names, &symbolizer, &mut modules, folder),
                 None => KERNEL.with(|kernel| symbols.kernel(&addresses, kernel, folder, &scene.root)),
             }
         }
@@ -109,8 +111,8 @@ impl Symbols {
 
     fn process(
         &mut self,
-        pid: u32,
-        addresses: &[u64],
+        (pid, addresses): (u32, &[u64]),
+        names: Names,
         symbolizer: &Symbolizer,
         modules: &mut Modules,
         folder: &mut Folder,
@@ -124,7 +126,8 @@ impl Symbols {
         }
         let mut found: HashMap<u64, String> = HashMap::new();
         // A symbol table has whole names and is quick to read; debug files are asked for what it does not know.
-        for debug_syms in [false, true] {
+        let passes: &[bool] = if names == Names::Tables { &[false] } else { &[false, true] };
+        for &debug_syms in passes {
             let left: Vec<u64> = addresses.iter().copied().filter(|at| !found.contains_key(at)).collect();
             let source = Source::Process(Process { debug_syms, ..Process::new(Pid::from(pid)) });
             match symbolizer.symbolize(&source, Input::AbsAddr(&left)) {

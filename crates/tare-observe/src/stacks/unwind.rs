@@ -39,6 +39,8 @@ struct Copy {
     pid: u32,
     tid: u32,
     kernel: Vec<Frame>,
+    /// The program's side as the kernel walked it, by frame pointers.
+    walked: Vec<Frame>,
     /// Instruction, stack and base pointer.
     registers: Option<[u64; 3]>,
     stack: Box<[u8]>,
@@ -77,11 +79,14 @@ impl Copies {
         }
         self.bytes += sample.stack.len();
         let registers = sample.registers.and_then(|all| Some([all.get(IP)?, all.get(SP)?, all.get(BP)?]));
-        let kernel = sample.chain.frames().filter(|frame| matches!(frame, Frame::Kernel(_)));
+        let (kernel, others): (Vec<Frame>, Vec<Frame>) =
+            sample.chain.frames().partition(|frame| matches!(frame, Frame::Kernel(_)));
+        let walked = others.into_iter().filter(|frame| matches!(frame, Frame::User(_)));
         self.all.push(Copy {
             pid: sample.pid,
             tid: sample.tid,
-            kernel: kernel.collect(),
+            kernel,
+            walked: walked.collect(),
             registers,
             stack: sample.stack.into(),
         });
@@ -100,7 +105,9 @@ impl Copies {
                 })
             });
             let user = copy.registers.map(|registers| process.frames(registers, &copy.stack));
-            let user = user.unwrap_or_default().into_iter().map(Frame::User);
+            let unwound: Vec<Frame> = user.unwrap_or_default().into_iter().map(Frame::User).collect();
+            // Go has no tables and reads the clock on another stack: frame pointers lead back from it.
+            let user = if copy.walked.len() > unwound.len() { copy.walked } else { unwound };
             counts.add(copy.pid, copy.tid, false, copy.kernel.into_iter().chain(user), 1);
         }
     }

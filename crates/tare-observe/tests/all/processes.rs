@@ -40,6 +40,7 @@ fn watch(sut: &[&Reaped]) -> Watch {
         sample_hz: 20.0,
         clock: false,
         stacks: None,
+        stacks_alone: false,
         trace: false,
     }
 }

@@ -21,6 +21,7 @@ fn watch(sut: u32) -> Watch {
         sample_hz: 20.0,
         clock: false,
         stacks: None,
+        stacks_alone: false,
         trace: false,
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tare_machine::Root;
 use tare_model::observation::Role;
 use tare_model::stacks::{FrameKind, Stacks};
-use tare_observe::{LoadWatch, Observers, StackWatch, Unwind, Watch};
+use tare_observe::{LoadWatch, Names, Observers, StackWatch, Unwind, Watch};
 
 /// Spins in a function that is named by its first argument. `jit` makes the code itself and tells its name as compilers
 /// at run time do; its loop is one instruction.
@@ -90,7 +90,8 @@ fn watched(spinners: &[Spinner], unwind: Unwind, off_cpu: bool) -> Stacks {
         observer_cpus: Vec::new(),
         sample_hz: 20.0,
         clock: false,
-        stacks: Some(StackWatch { hz: 999, unwind, off_cpu }),
+        stacks: Some(StackWatch { hz: 999, unwind, off_cpu, names: Names::DebugFiles }),
+        stacks_alone: false,
         trace: false,
     };
     let observers = Observers::start(watch, &Root::live()).unwrap();

@@ -37,10 +37,10 @@ pub(super) fn hint(missing: &Missing) -> String {
     if missing.remedy.is_empty() { String::new() } else { format!(" ({})", missing.remedy) }
 }
 
-/// The stacks of the load that was asked for, all trials together.
+/// The stacks of the load that was asked for, all trials together; where they were not sampled there, those of the profile after them.
 ///
 /// # Errors
-/// No trial has any.
+/// The record has none.
 pub fn of_record(record: &Record) -> Result<Stacks, FlameError> {
     let asked = |level: u32| match &record.plan.workload {
         Workload::Http(http) => {
@@ -51,6 +51,7 @@ pub fn of_record(record: &Record) -> Result<Stacks, FlameError> {
     let trials = record.trials.iter().filter(|trial| asked(trial.level));
     let none = || Missing::with_remedy("the record has none", "measure with 'tare run --stacks'");
     Stacks::merged(trials.filter_map(|trial| trial.observation.stacks.as_deref()))
+        .or_else(|| Stacks::merged(&record.profile))
         .ok_or_else(|| FlameError::None(none()))
 }
 

@@ -1,22 +1,27 @@
-//! Which code ran for another share of the time.
+//! Which code ran for another part of the time, and took another time of a request.
 
 use crate::block::{Block, Column, Row, Table, Text};
-use crate::format::{between, hundredths, joined};
+use crate::format::{between, hundredths, joined, seconds};
+use crate::words;
 use tare_model::Reading;
-use tare_model::why::{FrameChange, Why};
+use tare_model::why::{FrameChange, PerRequest, Why};
+
+/// Functions whose change is at least this part of the largest one carry it as well.
+const AS_LARGE: f64 = 0.9;
 
 pub(super) fn changed(why: &Why) -> Vec<Block> {
+    let line = |text: String| vec![Block::Line(Text::plain(text))];
     let frames = match &why.frames {
-        // Stacks are sampled only where that was asked for.
-        Reading::Missing(_) | Reading::NotApplicable { .. } => return Vec::new(),
+        Reading::Missing(missing) => {
+            return line(format!("Not known: {}.", joined(&words::then_remedy(missing))));
+        }
+        Reading::NotApplicable { .. } => return Vec::new(),
         Reading::Measured(frames) if frames.is_empty() => {
-            return vec![Block::Line(Text::plain(
-                "No function's, beyond what samples and trials differ by.",
-            ))];
+            return line("No function's, beyond what samples and trials differ by.".to_owned());
         }
         Reading::Measured(frames) => frames,
     };
-    let columns = vec![
+    let mut columns = vec![
         Column::words("function", 0),
         Column::words("", 3),
         Column::figures("A %", 2),
@@ -24,18 +29,60 @@ pub(super) fn changed(why: &Why) -> Vec<Block> {
         Column::figures("change", 0),
         Column::words("95 % together", 1),
     ];
-    vec![Block::Table(Table { columns, rows: frames.iter().map(row).collect() })]
+    let is_timed = frames.iter().any(|frame| frame.per_request.is_some());
+    if is_timed {
+        columns.extend([Column::figures("of a request", 0), Column::words("95 %", 1)]);
+    }
+    let rows = frames.iter().map(|frame| row(frame, is_timed)).collect();
+    vec![Block::Table(Table { columns, rows })]
 }
 
-fn row(frame: &FrameChange) -> Row {
+fn row(frame: &FrameChange, is_timed: bool) -> Row {
     let change = frame.after - frame.before;
-    Row::Cells(vec![
-        // A share that falls need not be a function that costs less: others may cost more.
+    let mut cells = vec![
         Text::plain(joined(&frame.function)),
         Text::dim(if frame.own { "itself" } else { "with what it calls" }),
         Text::plain(hundredths(frame.before)),
         Text::plain(hundredths(frame.after)),
         Text::plain(hundredths(change)),
         Text::dim(between(frame.ci95, hundredths)),
-    ])
+    ];
+    if is_timed {
+        let time = frame.per_request.as_ref();
+        cells.push(Text::plain(time.map_or_else(String::new, |time| signed(difference_ns(time)))));
+        cells.push(Text::dim(time.map_or_else(String::new, |time| between(time.difference_ci95_ns, signed))));
+    }
+    Row::Cells(cells)
+}
+
+fn difference_ns(time: &PerRequest) -> f64 {
+    time.after_ns - time.before_ns
+}
+
+fn signed(ns: f64) -> String {
+    let text = seconds(ns / 1e9);
+    if ns > 0.0 { format!("+{text}") } else { text }
+}
+
+/// The sentence about the function that changed most: of those that carry as much of it, the one that does least besides.
+pub(super) fn sentence(why: &Why) -> Option<String> {
+    let timed = why.frames.value()?.iter().filter_map(|frame| Some((frame, frame.per_request.as_ref()?)));
+    let timed: Vec<(&FrameChange, &PerRequest)> = timed.collect();
+    let largest_ns = timed.iter().map(|(_, time)| difference_ns(time).abs()).fold(0.0, f64::max);
+    let carry = timed.iter().filter(|(_, time)| difference_ns(time).abs() >= AS_LARGE * largest_ns);
+    let (frame, time) = carry.min_by(|(one, _), (other, _)| one.before.total_cmp(&other.before))?;
+    let more = if difference_ns(time) > 0.0 { "more" } else { "less" };
+    let whose = if frame.own { "" } else { " with what it calls" };
+    let [low, high] = time.difference_ci95_ns;
+    let takes_lock = [&why.a, &why.b].iter().any(|run| run.lock_taken_in.as_deref() == Some(&frame.function));
+    let lock = if takes_lock { " It takes the lock that threads wait for." } else { "" };
+    Some(format!(
+        "Code: {}{whose} takes {} {more} of a request: {} after {} ({} to {}).{lock}",
+        frame.function,
+        seconds(difference_ns(time).abs() / 1e9),
+        seconds(time.after_ns / 1e9),
+        seconds(time.before_ns / 1e9),
+        signed(low),
+        signed(high)
+    ))
 }

@@ -88,7 +88,7 @@ fn parts(why: &Why) -> Vec<Part> {
         Part::of("", lead(why)),
         Part::of("Figures", figures_of(why)),
         Part::of("Where the difference is", table::split(why)),
-        Part::of("Code whose share of its CPU time changed", frames::changed(why)),
+        Part::of("Code that takes another part of its CPU time", frames::changed(why)),
         Part::of("What else differed", difference::list(why)),
         Part::of("Not compared", difference::uncompared(why)),
         warnings::part(&why.warnings),
@@ -119,6 +119,7 @@ fn lead(why: &Why) -> Vec<Block> {
     blocks.extend(why.per_core.iter().map(|change| line(per_core::sentence(change, why))));
     blocks.extend(bounds(&why.a, &why.b).map(line));
     blocks.extend(why.generator.iter().map(|generator| line(generator.clone())));
+    blocks.extend(frames::sentence(why).map(line));
     blocks.push(line(net(&why.net, &why.a, &why.b)));
     let run = |name: &str, run: &Run| {
         let lock = run.lock_taken_in.as_ref();

@@ -3,7 +3,9 @@
 use tare_model::comparison::{Change as Share, Figure, Verdict};
 use tare_model::gate::Effect;
 use tare_model::outcome::{Cause, Estimate, Gross, GrossIs, Net, NetOrMissing, TareCause, Warning};
-use tare_model::why::{Change, Corrected, Difference, FrameChange, Kind, Part, Run, SCHEMA, TareChange, Why};
+use tare_model::why::{
+    Change, Corrected, Difference, FrameChange, Kind, Part, PerRequest, Run, SCHEMA, TareChange, Why,
+};
 use tare_model::{Missing, Reading};
 use tare_report::{Style, why};
 
@@ -109,6 +111,11 @@ pub(crate) fn throttled() -> Why {
             before: 0.10,
             after: 0.15,
             ci95: [0.02, 0.08],
+            per_request: Some(PerRequest {
+                before_ns: 500.0,
+                after_ns: 1_480.0,
+                difference_ci95_ns: [400.0, 1_560.0],
+            }),
         }]),
         generator: None,
         differences: vec![

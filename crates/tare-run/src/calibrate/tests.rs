@@ -47,6 +47,7 @@ fn verdict(bottleneck: Cause, findings: &[(Cause, f64)]) -> Outcome {
             bounds: tare_model::ceiling::KnownBounds::default(),
         },
         trials: Vec::new(),
+        profile: Vec::new(),
         notices: Vec::new(),
         identity: None,
         intervention: None,

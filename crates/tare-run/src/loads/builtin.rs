@@ -9,6 +9,7 @@ use super::drive::{Drive, Stand, sample_idle};
 use super::interleaved::interleaved;
 use super::load::{Driven, Load};
 use super::open::{Open, counted};
+use super::profile::profile;
 use super::staged::Pass;
 use super::warmup;
 use crate::blocks::Stint;
@@ -17,6 +18,7 @@ use crate::levels::calibration;
 use crate::running::Running;
 use crate::subjects::sut::Sut;
 use std::time::Duration;
+use tare_model::stacks::Stacks;
 use tare_model::trial::WarmUp;
 
 /// Tare's own generator.
@@ -65,6 +67,11 @@ impl Load for Builtin<'_> {
         let (driven, pass) = Pass::next(self.pass.take(), (&stand, trial), sut, running)?;
         self.pass = pass;
         Ok(vec![driven])
+    }
+
+    fn profile(&mut self, sut: &mut Sut, running: &mut Running<'_>) -> Result<Vec<Stacks>, LabError> {
+        let Some(level) = self.drive.profile.filter(|_| !sut.pids.is_empty()) else { return Ok(Vec::new()) };
+        profile(&self.drive.stand(0, level), self.open.as_ref(), sut, running)
     }
 
     fn end(&mut self, _running: &mut Running<'_>) -> Result<(), LabError> {

@@ -2,7 +2,7 @@
 
 use crate::error::LabError;
 use crate::generate::load_failed;
-use crate::levels::level_s;
+use crate::levels::{SETTLE_NEW, level_s};
 use crate::request::ServerRequest;
 use crate::running::Running;
 use crate::subjects::sut::Sut;
@@ -26,6 +26,8 @@ pub(crate) struct Drive<'a> {
     /// Threads of our own generator.
     pub threads: u32,
     pub levels: &'a [Level],
+    /// The load for call stacks alone, after all levels.
+    pub profile: Option<&'a Level>,
     /// Seed of the order within the blocks.
     pub seed: u64,
     /// Whether the generator may poll all the time without taking a core from a server. What a server costs depends on how often it
@@ -37,11 +39,15 @@ impl Drive<'_> {
     /// How long all of it takes, about, and at most where it ends by what is known.
     pub fn expected_s(&self) -> f64 {
         if let Some(stopping) = &self.request.trials.stopping {
-            return stopping.budget_s;
+            return stopping.budget_s + self.profile_s();
         }
         // Levels interleaved share their trials.
         let length = |level: &Level| level_s(level, self.levels.len() > 1) / f64::from(level.arms.max(1));
-        self.levels.iter().map(length).sum()
+        self.levels.iter().map(length).sum::<f64>() + self.profile_s()
+    }
+
+    fn profile_s(&self) -> f64 {
+        self.profile.map_or(0.0, |level| level_s(level, false) + SETTLE_NEW.as_secs_f64())
     }
 
     pub(crate) fn stand<'d>(&'d self, index: u32, level: &'d Level) -> Stand<'d> {
@@ -61,6 +67,7 @@ impl Drive<'_> {
             clock: true,
             // Everywhere alike: what sampling costs is then in no difference between levels.
             stacks: self.request.watch.stacks,
+            stacks_alone: false,
             trace: self.request.watch.trace,
         }
     }
@@ -85,11 +92,11 @@ impl Stand<'_> {
             Purpose::Reference => {
                 LoadSpec { timeout_ns: traffic.timeout_ns, ..LoadSpec::new(sut.aim(traffic).route.target) }
             }
-            Purpose::Asked | Purpose::Saturating => sut.aim(traffic),
+            Purpose::Asked | Purpose::Saturating | Purpose::Profile => sut.aim(traffic),
         };
         let cpus = self.drive.placement.load_cpus.len().max(1) as u32;
         let threads = match self.level.purpose {
-            Purpose::Asked => self.drive.threads,
+            Purpose::Asked | Purpose::Profile => self.drive.threads,
             // Threads that share a CPU sleep, and who wakes them pays for it.
             Purpose::Saturating | Purpose::Reference => self.drive.threads.min(cpus),
         };
@@ -111,6 +118,7 @@ impl Stand<'_> {
             Purpose::Asked => "trial",
             Purpose::Saturating => "saturating trial",
             Purpose::Reference => "reference",
+            Purpose::Profile => "call stacks",
         };
         let how = match &self.level.stage {
             Some(stage) if stage.is_ramp() => format!("at {:.0} to {:.0}/s", stage.from_hz, stage.to_hz),

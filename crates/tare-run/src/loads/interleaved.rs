@@ -76,7 +76,7 @@ pub(super) fn interleaved(
     for (Arm { stand, generator }, sample) in arms.into_iter().zip(samples) {
         let theirs = match stand.level.purpose {
             Purpose::Reference => from_beside(&observation, &reference.pids, &generator.thread_ids()),
-            Purpose::Asked | Purpose::Saturating => observation.clone(),
+            Purpose::Asked | Purpose::Saturating | Purpose::Profile => observation.clone(),
         };
         generator.stop().map_err(load_failed)?;
         let counted = Counted::Requests(Box::new(sample));

@@ -5,6 +5,7 @@ use crate::error::LabError;
 use crate::running::Running;
 use crate::subjects::sut::Sut;
 use tare_model::observation::Observation;
+use tare_model::stacks::Stacks;
 use tare_model::trial::{CommandSample, GeneratorReport, HttpSample, WarmUp};
 
 /// Something that makes a subject work.
@@ -21,6 +22,11 @@ pub(crate) trait Load {
         sut: &mut Sut,
         running: &mut Running<'_>,
     ) -> Result<Vec<Driven>, LabError>;
+
+    /// Call stacks under the load that was asked for, after the last trial, window by window; none where this load has no such windows.
+    fn profile(&mut self, _sut: &mut Sut, _running: &mut Running<'_>) -> Result<Vec<Stacks>, LabError> {
+        Ok(Vec::new())
+    }
 
     /// After the last trial.
     fn end(&mut self, _running: &mut Running<'_>) -> Result<(), LabError> {

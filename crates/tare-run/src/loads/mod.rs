@@ -10,6 +10,7 @@ pub(crate) mod layout;
 pub(crate) mod load;
 pub(crate) mod none;
 mod open;
+mod profile;
 mod staged;
 mod warmup;
 

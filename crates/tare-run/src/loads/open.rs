@@ -31,7 +31,7 @@ impl Open {
     ) -> Result<Open, LabError> {
         let request = stand.drive.request;
         let pacing = match stand.level.purpose {
-            Purpose::Asked => request.traffic.pacing.clone(),
+            Purpose::Asked | Purpose::Profile => request.traffic.pacing.clone(),
             Purpose::Saturating | Purpose::Reference => Pacing::Closed,
         };
         let is_closed = matches!(pacing, Pacing::Closed);

@@ -67,6 +67,21 @@ fn stacks_come_back_and_only_files_with_stacks_say_so() {
 }
 
 #[test]
+fn a_profile_comes_back_apart_from_the_trials() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("profile.tare");
+    let window = |seq: u32| *trial_with_stacks(seq).observation.stacks.unwrap();
+    let wanted = Record { profile: vec![window(1), window(2)], ..record(2, 10) };
+    write(&path, &wanted);
+    assert_eq!(layout(&path), 5);
+    assert_eq!(read(&path).unwrap(), wanted);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute("UPDATE profile SET checksum = checksum + 1 WHERE \"window\" = 1", []).unwrap();
+    drop(connection);
+    assert!(read(&path).unwrap_err().to_string().contains("a window of the profile"));
+}
+
+#[test]
 fn every_appended_trial_is_there_before_the_run_ends() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("killed.tare");

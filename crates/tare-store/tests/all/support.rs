@@ -66,6 +66,7 @@ pub fn plan() -> Plan {
             seed: None,
             tried_layouts: Vec::new(),
             reference: None,
+            profile: None,
         }),
         sut_cpus: vec![0],
         load_cpus: vec![1],
@@ -109,6 +110,7 @@ pub fn record(trials: u32, samples: u64) -> Record {
         machine: machine(),
         plan: plan(),
         trials,
+        profile: Vec::new(),
         notices: vec![notice("a"), notice("b")],
         identity: None,
         intervention: None,
@@ -177,6 +179,7 @@ pub fn write(path: &Path, record: &Record) {
     let mut writer = Writer::create(path, &record.machine, &record.plan).unwrap();
     record.notices.iter().for_each(|notice| writer.notice(notice).unwrap());
     record.trials.iter().for_each(|trial| writer.append(trial).unwrap());
+    record.profile.iter().for_each(|window| writer.profiled(window).unwrap());
     writer.finish().unwrap();
 }
 

@@ -7,7 +7,7 @@ use tare_model::observation::Role;
 /// `tare flame`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  tare run --stacks -o a.tare URL && tare flame a.tare      writes a.svg, to click and to search
+  tare run -o a.tare URL && tare flame a.tare               writes a.svg, to click and to search
   tare flame a.tare b.tare -o diff.svg                      what b has more of is red, less of blue
   tare flame a.tare --folded | grep futex                   as text, one line for each stack
   perf script > perf.txt && tare flame --import perf.txt    somebody else's samples")]

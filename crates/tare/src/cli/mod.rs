@@ -207,7 +207,7 @@ pub enum Command {
     Export(export::ExportArgs),
     /// Draw which code ran, or where threads waited.
     ///
-    /// From a record that was made with 'tare run --stacks'. 'tare help stacks' says how stacks are sampled, and what that needs.
+    /// From a record of a server; 'tare run --stacks' keeps more of them. 'tare help stacks' says how stacks are sampled, and what that needs.
     Flame(flame::FlameArgs),
     /// Run the built-in HTTP server.
     ///

@@ -14,8 +14,8 @@ use tare_load::Target;
 use tare_model::plan::Stopping;
 use tare_report::Style;
 use tare_run::request::{
-    AroundRequest, BesideRequest, CommandRequest, LoadRequest, Parameter, PlaceRequest, Request, RunsRequest,
-    ServerRequest, StackWatch, SutRequest, Unwind, Warmup, WatchRequest,
+    AroundRequest, BesideRequest, CommandRequest, LoadRequest, Names, Parameter, PlaceRequest, Request,
+    RunsRequest, ServerRequest, StackWatch, SutRequest, Unwind, Warmup, WatchRequest,
 };
 use tare_run::{Held, LabError, Session};
 
@@ -132,7 +132,8 @@ pub(super) fn server_request(args: &RunArgs) -> Result<ServerRequest, Failure> {
         confirm: args.generator.confirm,
         find_layout: args.generator.find_layout,
     };
-    request.watch = WatchRequest { trace: args.trace, stacks: stacks(args) };
+    let profile = args.stacks.stacks != Some(0);
+    request.watch = WatchRequest { trace: args.trace, stacks: stacks(args), profile };
     request.ref_clock_hz = args.trials.ref_clock;
     Ok(request)
 }
@@ -156,17 +157,19 @@ fn stopping(args: &TrialArgs) -> Option<Stopping> {
     })
 }
 
-/// What `--stacks` and `--stacks-off-cpu` ask for; the second alone means both.
+/// What `--stacks` and `--stacks-off-cpu` ask for in every trial; the second alone means both.
 fn stacks(args: &RunArgs) -> Option<StackWatch> {
     let StackArgs { stacks, stacks_unwind, stacks_off_cpu } = args.stacks;
     let unwind = match stacks_unwind {
         UnwindChoice::FramePointers => Unwind::FramePointers,
         UnwindChoice::Dwarf => Unwind::Dwarf,
     };
-    (stacks.is_some() || stacks_off_cpu).then(|| StackWatch {
-        hz: stacks.unwrap_or(cli::run::STACKS_HZ),
+    let hz = stacks.filter(|hz| *hz > 0);
+    (hz.is_some() || stacks_off_cpu).then(|| StackWatch {
+        hz: hz.unwrap_or(cli::run::STACKS_HZ),
         unwind,
         off_cpu: stacks_off_cpu,
+        names: Names::DebugFiles,
     })
 }
 

@@ -116,7 +116,8 @@ fn a_quota_and_more_cpu_per_request_are_distinguished_alone_and_together() {
     quota.hold(&server.pids, false);
     let [held, both] = [("held", SPIN), ("both", SPIN_MORE)]
         .map(|(name, path)| lab.measure(&format!("{name}.tare"), &server, path));
-    let [by_quota, by_spin, by_both] = [held, spin, both].map(|other| lab.why(&base, &other));
+    let [by_quota, by_spin, by_both] = [&held, &spin, &both].map(|other| lab.why(&base, other));
+    spins(&lab, &spin, &by_spin);
     assert!(!names(&by_quota, "quota").is_empty(), "{:#}", by_quota["differences"]);
     assert_eq!(names(&by_spin, "request").len(), 1, "{:#}", by_spin["differences"]);
     for (why, id) in
@@ -126,6 +127,25 @@ fn a_quota_and_more_cpu_per_request_are_distinguished_alone_and_together() {
         assert!(part(why, id) < -std::f64::consts::LN_2, "{id}: {:#}", why["parts"]);
     }
     assert!(share(&by_quota, "throttled") > 0.5 && share(&by_spin, "cost") > 0.5);
+}
+
+/// Nobody asked for call stacks: the profile after the trials has them, and names the function that spins.
+fn spins(lab: &Lab, record: &Path, why: &Value) {
+    let folded = lab.tare.run(&["flame", record.to_str().unwrap(), "--folded"]).stdout;
+    let folded = String::from_utf8(folded).unwrap();
+    let of = |part: &str| -> u64 {
+        let lines = folded.lines().filter(|line| line.contains(part));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum()
+    };
+    let (spun, all) = (of("spin_for"), of(""));
+    println!("{spun} of {all} samples in the function that spins");
+    assert!(all > 0 && spun as f64 > 0.3 * all as f64, "{folded}");
+    let frames = why["frames"].as_array().unwrap_or_else(|| panic!("no functions: {:#}", why["frames"]));
+    let named = frames.iter().find(|frame| frame["function"].as_str().unwrap().contains("spin_for"));
+    let named = named.unwrap_or_else(|| panic!("not named: {frames:#?}"));
+    // By the clock a request spins for 20, then for 200 µs.
+    let more_ns = number(named, "/per_request/after_ns") - number(named, "/per_request/before_ns");
+    assert!(more_ns > 0.0, "{named:#}");
 }
 
 #[test]

@@ -55,10 +55,7 @@ fn by_threads(accounting: &Accounting) -> Option<f64> {
 }
 
 fn by_stacks(accounting: &Accounting) -> Option<f64> {
-    let sampled = accounting
-        .asked_trials()
-        .filter_map(|trial| trial.observation.stacks.as_deref())
-        .filter_map(collecting);
+    let sampled = accounting.sampled().into_iter().filter_map(collecting);
     let (part, whole) = sampled.reduce(|a, b| (a.0 + b.0, a.1 + b.1))?;
     (whole >= SAMPLES_MIN).then(|| part / whole)
 }

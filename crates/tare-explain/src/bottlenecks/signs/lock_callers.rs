@@ -51,6 +51,10 @@ static OF_LOCKS: &[&str] = &[
 const SAMPLES_MIN: u64 = 20;
 /// Nor where slow paths have less than this part of the program's samples: a lock that many wait for costs more.
 const OF_ALL_MIN: f64 = 0.02;
+/// A lock that is held for long is seldom handed over. So these are enough where what runs, runs below the function that takes it: as many
+/// samples in slow paths, and this part of all below that function.
+const SAMPLES_OF_HELD_MIN: u64 = 5;
+const HELD_MIN: f64 = 0.5;
 /// Who takes less than this part of the contended locks is not named alone.
 const MOST: f64 = 0.5;
 
@@ -88,13 +92,13 @@ pub(crate) fn named_lock(accounting: &Accounting) -> Option<LockCaller> {
 
 /// Who takes most of the contended locks; `None` where no stacks were sampled, in too few of them, or where nobody takes most.
 fn lock_caller(accounting: &Accounting) -> Option<LockCaller> {
-    most(accounting.asked_trials().filter_map(|trial| trial.observation.stacks.as_deref()))
+    most(&accounting.sampled())
 }
 
-fn most<'a>(trials: impl Iterator<Item = &'a Stacks>) -> Option<LockCaller> {
+fn most(trials: &[&Stacks]) -> Option<LockCaller> {
     let mut by_caller: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut samples, mut all) = (0u64, 0u64);
-    for stacks in trials {
+    for &stacks in trials {
         let Some(profile) = stacks.on_cpu.value() else { continue };
         for stack in profile.stacks.iter().filter(|stack| stack.role == Role::Sut) {
             all = all.saturating_add(stack.value);
@@ -109,7 +113,20 @@ fn most<'a>(trials: impl Iterator<Item = &'a Stacks>) -> Option<LockCaller> {
     let (function, count) = by_caller.into_iter().max_by_key(|(_, count)| *count)?;
     let share = ratio(count as f64, samples as f64);
     let is_much = samples >= SAMPLES_MIN && samples as f64 >= OF_ALL_MIN * all as f64;
-    (is_much && share >= MOST).then(|| LockCaller { function: function.to_owned(), share, samples })
+    let is_held = || below(trials, function) as f64 >= HELD_MIN * all as f64;
+    let is_known = is_much || samples >= SAMPLES_OF_HELD_MIN && is_held();
+    (is_known && share >= MOST).then(|| LockCaller { function: function.to_owned(), share, samples })
+}
+
+/// Samples of the program in a function or below it.
+fn below(trials: &[&Stacks], function: &str) -> u64 {
+    let of = |stacks: &Stacks| -> u64 {
+        let is_it = |index: &u32| stacks.frame(*index).is_some_and(|frame| frame.symbol == function);
+        let stack = stacks.on_cpu.value().into_iter().flat_map(|profile| &profile.stacks);
+        let below = stack.filter(|stack| stack.role == Role::Sut && stack.frames.iter().any(is_it));
+        below.fold(0, |sum, stack| sum.saturating_add(stack.value))
+    };
+    trials.iter().fold(0, |sum, stacks| sum.saturating_add(of(stacks)))
 }
 
 /// Of a stack in the slow path of a lock, who called it, as far as is known; frames from the outermost on. `None` for any other stack.
@@ -157,28 +174,28 @@ mod tests {
             (&["net/http.(*conn).serve", "main.other", "sync.(*Mutex).lockSlow"], 4),
             (&["net/http.(*conn).serve", "main.work", "main.spin"], 400),
         ]);
-        let found = most([&stacks].into_iter()).unwrap();
+        let found = most(&[&stacks]).unwrap();
         assert_eq!((found.function.as_str(), found.samples), ("main.work", 44));
         assert!((found.share - 40.0 / 44.0).abs() < 1e-12);
     }
 
     #[test]
     fn nobody_is_named_of_few_samples_or_of_many_places() {
-        let few = trial(&[(&["main.work", "sync.(*Mutex).lockSlow"], 19)]);
-        assert_eq!(most([&few].into_iter()), None);
+        let few = trial(&[(&["main.work", "sync.(*Mutex).lockSlow"], 19), (&["main.other"], 100)]);
+        assert_eq!(most(&[&few]), None);
         let places: Vec<String> = (0..5).map(|at| format!("main.f{at}")).collect();
         let all: Vec<[&str; 2]> =
             places.iter().map(|place| [place.as_str(), "sync.(*Mutex).lockSlow"]).collect();
         let many: Vec<(&[&str], u64)> = all.iter().map(|frames| (&frames[..], 20)).collect();
-        assert_eq!(most([&trial(&many)].into_iter()), None);
+        assert_eq!(most(&[&trial(&many)]), None);
     }
 
     #[test]
     fn a_path_without_a_caller_counts_and_names_nobody() {
         // A library without frame pointers hides who called it.
         let known: (&[&str], u64) = (&["main", "handle", "pthread_mutex_lock", "__lll_lock_wait"], 30);
-        assert_eq!(most([&trial(&[(&["__lll_lock_wait"], 500), known])].into_iter()), None);
-        let found = most([&trial(&[(&["__lll_lock_wait"], 10), known])].into_iter()).unwrap();
+        assert_eq!(most(&[&trial(&[(&["__lll_lock_wait"], 500), known])]), None);
+        let found = most(&[&trial(&[(&["__lll_lock_wait"], 10), known])]).unwrap();
         assert_eq!((found.function.as_str(), found.samples, found.share), ("handle", 40, 0.75));
     }
 
@@ -196,13 +213,25 @@ mod tests {
             ),
             (&["main.old", "sync.(*WaitGroup).Wait", "sync.runtime_Semacquire", "runtime.semacquire1"], 300),
         ];
-        assert_eq!(most([&trial(all)].into_iter()), None);
+        assert_eq!(most(&[&trial(all)]), None);
+    }
+
+    #[test]
+    fn a_lock_that_is_held_for_long_is_named_by_few_samples() {
+        let slow: (&[&str], u64) = (&["main.serve", "main.work", "sync.(*Mutex).lockSlow"], 8);
+        let held: (&[&str], u64) = (&["main.serve", "main.work", "main.spin"], 900);
+        let other: (&[&str], u64) = (&["main.serve", "main.other"], 700);
+        let found = most(&[&trial(&[slow, held, other])]).unwrap();
+        assert_eq!((found.function.as_str(), found.samples), ("main.work", 8));
+        // Four are chance; and where most runs elsewhere, nobody waits for so short a lock.
+        assert_eq!(most(&[&trial(&[(slow.0, 4), held, other])]), None);
+        assert_eq!(most(&[&trial(&[slow, (held.0, 600), other])]), None);
     }
 
     #[test]
     fn a_lock_that_is_seldom_waited_for_is_not_named() {
         let all: &[(&[&str], u64)] =
-            &[(&["main.work", "sync.(*Mutex).lockSlow"], 30), (&["main.work"], 9000)];
-        assert_eq!(most([&trial(all)].into_iter()), None);
+            &[(&["main.work", "sync.(*Mutex).lockSlow"], 30), (&["main.other"], 9000)];
+        assert_eq!(most(&[&trial(all)]), None);
     }
 }

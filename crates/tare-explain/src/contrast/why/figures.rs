@@ -41,6 +41,19 @@ pub(super) fn figures(split: &Split, a: (&Accounting, &Outcome), b: (&Accounting
     all
 }
 
+/// Net, where the figures have it in units of the reference server's: a figure in another unit would be another net beside it.
+pub(super) fn net_of(figures: &[Effect]) -> Option<Change> {
+    let net = figures.iter().find(|effect| effect.figure == Figure::Net && effect.of_reference)?;
+    let change = net.change.value()?;
+    Some(Change {
+        from: net.baseline?,
+        to: net.value?,
+        unit: "of tare's own server".to_owned(),
+        ln: change.value.ln_1p(),
+        ci95: Some(change.interval.map(f64::ln_1p)),
+    })
+}
+
 /// The CPU time of a request: what it does to the rate, the other way round.
 fn cost(parts: &Reading<Vec<Part>>) -> Option<Change> {
     let part =

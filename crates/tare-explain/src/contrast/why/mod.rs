@@ -4,6 +4,7 @@
 mod beside;
 mod differences;
 mod figures;
+mod functions;
 mod generator;
 mod per_core;
 mod split;
@@ -18,15 +19,10 @@ use beside::Beside;
 use split::{Evidence, Split};
 use std::collections::BTreeMap;
 use sums::Sums;
-use tare_model::observation::Role;
 use tare_model::outcome::{Cause, NetOrMissing, Outcome, TareCause, Warning};
-use tare_model::stacks::Stacks;
-use tare_model::why::{Change, Corrected, FrameChange, Part, Run, SCHEMA, TareChange, Why};
+use tare_model::why::{Change, Corrected, Part, Run, SCHEMA, TareChange, Why};
 use tare_model::{Missing, Reading, Record};
 use tare_stats::{Interval, Jackknife};
-
-/// Functions that are listed, at most.
-const FRAMES_MAX: usize = 20;
 
 /// Accounts for the difference between two records, each with the name that its user knows it by.
 ///
@@ -56,6 +52,9 @@ pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
     let parts = parts.into();
     let of_split = figures::Split { rate: &rate, net: &net, parts: &parts };
     let figures = figures::figures(&of_split, (&accounting_a, &before), (&accounting_b, &after));
+    let is_in_units = net.value().is_some_and(|net| net.unit.starts_with("of "));
+    let of_figures = figures::net_of(&figures).filter(|_| !is_in_units);
+    let net = of_figures.map_or(net, Reading::Measured);
     Ok(Why {
         schema: SCHEMA,
         workload: before.workload.clone(),
@@ -69,7 +68,7 @@ pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
         rate,
         net,
         parts,
-        frames: frames(&accounting_a, &accounting_b),
+        frames: functions::changed(split.as_ref().ok(), &accounting_a, &accounting_b),
         generator,
         differences,
         uncompared,
@@ -173,28 +172,6 @@ fn method(a: &Accounting, b: &Accounting, split: Option<&Split>) -> String {
             apart(a, b).max(1.0)
         ),
     }
-}
-
-/// Functions of the program whose share changed beyond noise.
-fn frames(a: &Accounting, b: &Accounting) -> Reading<Vec<FrameChange>> {
-    let stacks = |accounting: &'_ Accounting| -> Vec<Stacks> {
-        let trials =
-            accounting.measured_trials().filter_map(|(_, trial)| trial.observation.stacks.as_deref());
-        trials.cloned().collect()
-    };
-    let (before, after) = (stacks(a), stacks(b));
-    let (before, after): (Vec<&Stacks>, Vec<&Stacks>) = (before.iter().collect(), after.iter().collect());
-    crate::contrast::frames::changed(&before, &after, Role::Sut).map(|found| {
-        let changes = found.changes.into_iter().take(FRAMES_MAX);
-        let reported = |change: crate::contrast::frames::FrameChange| FrameChange {
-            own: change.share == crate::contrast::frames::Share::Own,
-            function: change.symbol,
-            before: change.before,
-            after: change.after,
-            ci95: change.difference_ci95,
-        };
-        changes.map(reported).collect()
-    })
 }
 
 fn corrected(split: &Split) -> Option<Corrected> {

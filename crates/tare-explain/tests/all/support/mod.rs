@@ -323,6 +323,7 @@ pub fn http(levels: Vec<Level>) -> HttpWorkload {
         seed: None,
         tried_layouts: Vec::new(),
         reference: None,
+        profile: None,
     }
 }
 
@@ -352,6 +353,7 @@ pub fn record(levels: Vec<Level>, scenes: &[(u32, Scene)]) -> Record {
         machine: machine(),
         plan: plan(Workload::Http(http(levels))),
         trials: (0u32..).zip(scenes).map(trial).collect(),
+        profile: Vec::new(),
         notices: Vec::new(),
         identity: None,
         intervention: None,
@@ -468,6 +470,7 @@ pub fn commands(runs: &[(f64, i32, Scene)]) -> Record {
         machine: machine(),
         plan: plan(Workload::Command(workload)),
         trials: (0u32..).zip(runs).map(trial).collect(),
+        profile: Vec::new(),
         notices: Vec::new(),
         identity: None,
         intervention: None,
