@@ -52,7 +52,7 @@ pub struct Scaling {
     /// What each n adds behind the break, in the figure's unit; negative where the figure falls. Of `piecewise`.
     #[serde(default)]
     pub slope_after: Reading<Estimate>,
-    /// How samples were weighed: `equal` (plain least squares, as fits are published) or `relative` (their scatter is a share of the figure).
+    /// How samples were weighted: `equal` (plain least squares, as fits are published) or `relative` (their scatter is a share of the figure).
     #[serde(default)]
     pub weights: Weights,
     /// Every law that was tried, the best first.
@@ -87,7 +87,7 @@ impl ScalingModel {
     }
 }
 
-/// How samples are weighed.
+/// How samples are weighted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weights {

@@ -17,7 +17,7 @@ const CURVE_POINTS: usize = 33;
 pub struct Wanted {
     /// This law; `None`: the one that fits best.
     pub law: Option<ScalingModel>,
-    /// Samples weighed like this; `None`: `equal` where every level has one sample, `relative` otherwise.
+    /// Samples weighted like this; `None`: `equal` where every level has one sample, `relative` otherwise.
     pub weights: Option<Weights>,
 }
 

@@ -17,7 +17,7 @@ fn outcome(measured: bool) -> ScaleOutcome {
             { "part": "waiting for a lock", "share": 0.8, "evidence": "0.41 s per second" },
             { "part": "CPU time of a request", "share": 0.2, "evidence": "11 µs, 9 µs at 1" },
         ]);
-        let accounting = json!({ "cpus_allotted": 2.0, "cpus_busy": 1.9, "cpu_s_per_unit": 1.1e-5, "lock_wait_s_per_s": 0.41 });
+        let accounting = json!({ "cpus_entitled": 2.0, "cpus_busy": 1.9, "cpu_s_per_unit": 1.1e-5, "lock_wait_s_per_s": 0.41 });
         json!({
             "n": n, "estimate": estimate(law(n) * 1.01, "req/s", 20.0), "samples": [law(n) * 1.0, law(n) * 1.02],
             "is_outlier": n == 8.0, "bottlenecks": if measured { json!(["lock-contended"]) } else { json!([]) },

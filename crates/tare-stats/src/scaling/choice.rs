@@ -1,6 +1,5 @@
 //! Which law fits best, and what its intervals are taken from.
 
-use super::Wanted;
 use super::curve::Law;
 use super::data::{Data, Level, Noise};
 use super::fit::{self, LawFit};
@@ -14,6 +13,17 @@ const OUTLIER_COSTS: f64 = 6.0;
 const EQUAL_COSTS: f64 = 20.0;
 /// Smaller misses than this share of X are no misses: a double has no more of them.
 const MISS_MIN: f64 = 1e-9;
+
+/// What is wanted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// This law; `None`: the one that fits best.
+    pub law: Option<Law>,
+    /// Noise of this kind; `None`: equal where every level has one sample, relative otherwise.
+    pub noise: Option<Noise>,
+    /// So many points of the curve with its band.
+    pub points: usize,
+}
 
 /// A law that was tried.
 #[derive(Debug, Clone, Copy, PartialEq)]

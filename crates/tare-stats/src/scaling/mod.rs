@@ -14,7 +14,7 @@ mod profile;
 #[cfg(test)]
 mod published;
 
-pub use choice::Tried;
+pub use choice::{Tried, Wanted};
 pub use curve::{Curve, Law};
 pub use data::{Level, Noise};
 pub use profile::Ends;
@@ -29,17 +29,6 @@ pub const LEVELS_MAX: usize = 1000;
 pub const SAMPLES_MAX: usize = 100_000;
 /// Points of the curve at most.
 const CURVE_POINTS_MAX: usize = 1000;
-
-/// What is wanted.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Wanted {
-    /// This law; `None`: the one that fits best.
-    pub law: Option<Law>,
-    /// Noise of this kind; `None`: equal where every level has one sample, relative otherwise.
-    pub noise: Option<Noise>,
-    /// So many points of the curve with its band.
-    pub points: usize,
-}
 
 /// A value and the ends of its 95 % interval, of which one may be infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,7 +46,7 @@ pub struct Scaling {
     pub law: Law,
     /// With its parameters.
     pub curve: Curve,
-    /// How samples were weighed.
+    /// How samples were weighted.
     pub noise: Noise,
     /// The level that is left out, since it is far from what all others say.
     pub outlier: Option<usize>,

@@ -24,7 +24,7 @@ fn agrees(found: &Scaling, [gamma, alpha, beta]: [f64; 3]) {
 /// Tkachenko's MySQL benchmark on a Cisco server, and the coefficients of Schwartz, Practical Scalability Analysis with the Universal
 /// Scalability Law, 2015.
 #[test]
-fn the_law_of_a_mysql_server_is_that_of_its_book() {
+fn the_law_of_a_mysql_server_is_as_it_was_published() {
     const QPS: [f64; 32] = [
         955.16, 1878.91, 2688.01, 3548.68, 4315.54, 5130.43, 5931.37, 6531.08, 7219.8, 7867.61, 8278.71,
         8646.7, 9047.84, 9426.55, 9645.37, 9897.24, 10097.6, 10240.5, 10532.39, 10798.52, 11151.43, 11518.63,

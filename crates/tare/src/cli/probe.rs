@@ -29,7 +29,7 @@ fn via(text: &str) -> Result<ViaArg, String> {
 #[command(after_help = "Examples:
   tare probe --probe svc=http://127.0.0.1:8080/ --probe db=postgres://app@127.0.0.1/app \\
              --state idle= --state full='wrk -c64 -d{seconds}s http://127.0.0.1:8080/'
-  tare probe --probe cache=redis://127.0.0.1 --probe job=command:'./job --once'   idle, no comparison
+  tare probe --probe cache=redis://127.0.0.1 --probe job=command:'./job --once'
   tare probe --probe svc=http://10.0.0.7/order --probe still=http://10.0.0.7/health --via still: \\
              --probe db=mysql://app@10.0.0.9 --probe net=tcp://10.0.0.7:22 --via 'svc:db*3' \\
              --state none= --state some='ssh gen load 4' --state all='ssh gen load 16' --rounds 8")]

@@ -7,22 +7,15 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use tare_model::scaling::{ScalingModel, Weights};
 
-/// What is fitted, and how. What few need is not listed, and works.
+/// What is fitted, and how.
 #[derive(Debug, Args)]
-#[command(mut_arg("pty", |arg| arg.hide(true)), mut_arg("show_output", |arg| arg.hide(true)))]
-#[command(mut_arg("local_addr", |arg| arg.hide(true)), mut_arg("busy_poll", |arg| arg.hide(true)))]
 #[command(after_help = "Examples:
   tare scale --connections 1..64 http://127.0.0.1:8080/
   tare scale --cpus 1..4 --sut './server --port 8080' http://127.0.0.1:8080/
   tare scale --n 1..8 -- sysbench cpu --threads={n} --time=2 run
   tare scale --n 1,2 --work {n} -- 'for i in $(seq {n}); do ./copy & done; wait'
-  tare scale --rate 1k..50k http://127.0.0.1:8080/
   tare scale --from sweep.csv            a table: n,x, several rows for an n allowed
-  tare scale --from sweep.csv --law usl  the universal scalability law, whatever fits best
-  tare scale --from bench.txt --benchmark Map --metric ns/op --invert
-                                         what 'go test -bench . -cpu 1,2,4,8' printed
-  some-sweep | tare scale --from -       from standard input
-  tare scale --from sweep.csv --html curve.html")]
+  tare scale --from bench.txt --benchmark Map --metric ns/op --invert")]
 pub struct ScaleArgs {
     /// Fit the figures in this file; nothing is measured.
     ///
@@ -37,7 +30,7 @@ pub struct ScaleArgs {
     /// piecewise: a straight line up to a break, and another from there on. auto decides by Akaike's criterion and shows all.
     #[arg(long, value_name = "LAW", default_value = "auto", help_heading = "Fit")]
     pub law: LawChoice,
-    /// How samples are weighed: auto, equal or relative.
+    /// How samples are weighted: auto, equal or relative.
     ///
     /// equal: plain least squares, as fits are published. relative: a sample that misses by 1 % counts alike at every level. auto: equal where
     /// every level has one sample, relative otherwise.
@@ -71,7 +64,7 @@ pub enum LawChoice {
     Piecewise,
 }
 
-/// How samples are weighed.
+/// How samples are weighted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WeightsChoice {
     /// By what there is.

@@ -44,7 +44,7 @@ pub fn why(a: (&str, &Record), b: (&str, &Record)) -> Result<Why, Missing> {
         split.as_ref().ok().and_then(|split| generator::why_no_work(split, &accounting_a, &accounting_b));
     let (differences, uncompared) = differences::between(&accounting_a, &accounting_b);
     let per_core = differences::other_machine(a.1, b.1)
-        .then(|| per_core::per_core(split.as_ref().ok()?, unit))
+        .then(|| per_core::per_core(split.as_ref().ok()?, parts.as_ref().ok()?, unit))
         .flatten();
     let warnings = warnings(split.as_ref().ok(), (&accounting_a, &before), (&accounting_b, &after));
     let rate = split.as_ref().map(|split| rate(split, unit)).map_err(Missing::clone).into();

@@ -5,10 +5,10 @@ use super::split::Split;
 use tare_model::why::{Change, Part};
 
 /// The rate over the CPUs that were busy; `None` where no CPU was.
-pub(super) fn per_core(split: &Split, unit: &str) -> Option<Change> {
+pub(super) fn per_core(split: &Split, parts: &[Part], unit: &str) -> Option<Change> {
     let [from, to] = [split.from_hz / split.busy[0], split.to_hz / split.busy[1]];
-    let parts: Vec<Part> = super::by_size(split).into_iter().filter(Part::is_per_core).collect();
-    let ends = parts.iter().map(|part| part.ci95).collect::<Option<Vec<_>>>();
+    let ends =
+        parts.iter().filter(|part| part.is_per_core()).map(|part| part.ci95).collect::<Option<Vec<_>>>();
     let ln = (to / from).ln();
     ln.is_finite().then(|| Change {
         from,
