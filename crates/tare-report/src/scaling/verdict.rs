@@ -128,9 +128,9 @@ pub(super) fn parameters(scaling: &Scaling, factor: &str) -> Vec<(String, String
 /// A law with its formula.
 pub(super) fn law(model: ScalingModel) -> &'static str {
     match model {
-        ScalingModel::Linear => "linear: X = γ·n",
-        ScalingModel::Amdahl => "Amdahl: X = γ·n / (1 + α(n − 1))",
-        ScalingModel::Usl => "USL: X = γ·n / (1 + α(n − 1) + βn(n − 1))",
+        ScalingModel::Linear => "linear: X = γn",
+        ScalingModel::Amdahl => "Amdahl: X = γn / (1 + α(n − 1))",
+        ScalingModel::Usl => "USL: X = γn / (1 + α(n − 1) + βn(n − 1))",
         ScalingModel::Piecewise => "piecewise: a straight line up to a break, and another from there on",
     }
 }
