@@ -307,8 +307,11 @@ pub fn warnings(scaling: &Scaling, levels: &[ScaleLevel]) -> Vec<Warning> {
             "see the laws that were tried, or leave out --law",
         );
     }
+    let own =
+        scaling.alternatives.iter().find(|one| one.model == scaling.model).and_then(|one| one.aicc_delta);
     let as_good = |one: &&Alternative| {
-        one.model != scaling.model && one.aicc_delta.is_some_and(|delta| delta < AS_GOOD)
+        let by = own.zip(one.aicc_delta).map(|(own, delta)| (delta - own).abs());
+        one.model != scaling.model && by.is_some_and(|by| by < AS_GOOD)
     };
     if let Some(other) = scaling.alternatives.iter().find(as_good) {
         warn(

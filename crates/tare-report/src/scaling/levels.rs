@@ -204,7 +204,7 @@ pub(super) fn accounting(outcome: &ScaleOutcome) -> Vec<Block> {
         ("IPC", |of| of.ipc, ratio),
         ("clock", |of| of.clock_hz, hertz),
         ("generator CPUs", |of| of.generator_cpus, ratio),
-        ("latency p50", |of| of.latency_s, seconds),
+        ("mean latency", |of| of.latency_s, seconds),
     ];
     let seen: Vec<(f64, &LevelAccounting)> =
         outcome.levels.iter().filter_map(|level| Some((level.n, level.accounting.value()?))).collect();

@@ -45,6 +45,10 @@ pub(super) fn headline(outcome: &ScaleOutcome) -> String {
     if is_below(scaling, low) {
         return format!("{figure} falls from {} {factor} on.", count(low));
     }
+    let top = scaling.curve.iter().max_by(|one, other| one.value.total_cmp(&other.value));
+    if let Some(top) = top.filter(|top| top.n < high) {
+        return format!("{figure} stops rising near {} {factor}; where exactly is not known.", count(top.n));
+    }
     match value(&scaling.knee_n) {
         Some(knee) => format!(
             "{figure} flattens from about {} {factor} on, and has no peak up to {}.",

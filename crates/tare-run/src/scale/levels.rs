@@ -74,8 +74,9 @@ impl Levels {
         };
         let ratio = (max / min).powf(1.0 / (FIRST_MAX - 1) as f64).max(2.0);
         let steps = ((max / min).ln() / ratio.ln() - 1e-9).floor().max(0.0) as i32;
-        let mut values: Vec<f64> = (0..=steps).map(|step| nice(min * ratio.powi(step), is_whole)).collect();
-        values.push(max);
+        let between = (1..=steps).map(|step| nice(min * ratio.powi(step), is_whole));
+        let mut values: Vec<f64> = between.filter(|value| *value > min && *value < max).collect();
+        values.extend([min, max]);
         values.sort_by(f64::total_cmp);
         values.dedup();
         values

@@ -29,6 +29,8 @@ pub const LEVELS_MAX: usize = 1000;
 pub const SAMPLES_MAX: usize = 100_000;
 /// Points of the curve at most.
 const CURVE_POINTS_MAX: usize = 1000;
+/// Levels at which the curve is known exactly, at most: each takes a profile.
+const CURVE_LEVELS_MAX: usize = 64;
 
 /// A value and the ends of its 95 % interval, of which one may be infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -183,12 +185,21 @@ fn points(
         }
         smooth.as_ref().map(|smooth| smooth.value_at(n))
     };
-    let point = |index: usize| {
-        let share = index as f64 / (count - 1) as f64;
-        let n = if index == count - 1 { last.n } else { first.n + share * (last.n - first.n) };
+    let point = |n: f64| {
         let value = fit.fitted.curve.at(n);
         let ends = band(n).map(|ends| around(ends, value)).map(|(low, high)| (low * unit, high * unit));
         (n, value * unit, ends)
     };
-    (0..count).map(point).collect()
+    let step = (last.n - first.n) / (count - 1) as f64;
+    let mut places: Vec<f64> = (0..count - 1).map(|index| first.n + index as f64 * step).collect();
+    // Also where it is held against a level, and where it breaks: a straight line between two points is not the law there.
+    places.extend(all.iter().map(|point| point.n).take(CURVE_LEVELS_MAX));
+    places.push(last.n);
+    if let Curve::Broken { at, .. } = fit.fitted.curve {
+        places.push(at);
+    }
+    places.retain(|n| (first.n..=last.n).contains(n));
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    places.into_iter().map(point).collect()
 }

@@ -39,8 +39,8 @@ pub fn scale(args: ScaleArgs, style: Style) -> Ended {
         // A failure of the first launches says more than that there is no curve.
         0 | 1 if end.is_err() => {}
         0 | 1 => {
-            let why =
-                swept.warnings.first().map_or_else(String::new, |warning| format!(": {}", warning.text));
+            let not_valid = swept.warnings.iter().find(|warning| warning.id == "launches-not-valid");
+            let why = not_valid.map_or_else(String::new, |warning| format!(": {}", warning.text));
             terminal::say(&format!(
                 "tare: {measured} levels are valid, and a law needs two{why} (hint: 'tare run' at one level says more)"
             ));

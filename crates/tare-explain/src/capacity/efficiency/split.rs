@@ -248,7 +248,9 @@ fn grew(cost_1: f64, cost: f64, level: &Seen) -> String {
 
 /// The cost without a PMU: of a program the kernel's part can be known, and nothing beyond that.
 fn unsplit_cost(lowest: &Seen, level: &Seen, ln: f64, grew: String) -> Part {
+    // Of a growth that is next to none no share can be taken.
     let costs = lowest.accounting.cpu_s_per_unit.zip(level.accounting.cpu_s_per_unit);
+    let costs = costs.filter(|(cost_1, cost)| *cost > 1.01 * *cost_1);
     let kernel = lowest.kernel_share.zip(level.kernel_share);
     let of_kernel = costs
         .zip(kernel)
@@ -258,7 +260,7 @@ fn unsplit_cost(lowest: &Seen, level: &Seen, ln: f64, grew: String) -> Part {
         Some(share) if share >= KERNEL_GROWTH_MIN => Part::new(
             "more CPU time in the kernel",
             ln,
-            format!("{grew}, {:.0} % of the growth in the kernel", 100.0 * share),
+            format!("{grew}, {:.0} % of the growth in the kernel", 100.0 * share.min(1.0)),
         ),
         Some(_) => {
             let evidence = format!("{grew}, in its own code; which of the two is not measured: no PMU");
