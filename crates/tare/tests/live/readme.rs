@@ -30,6 +30,7 @@ const SHORTER: &[(&str, &str)] = &[
     ("tare doctor", "tare doctor --no-probes"),
     ("tare compare --sut", "tare compare --budget 6s --sut"),
     ("--budget 2m", "--budget 12s"),
+    ("tare scale --connections", "tare scale --budget 6s -d 300ms --blocks 3 --connections"),
     ("tare ceiling", "tare ceiling --budget 3s"),
     ("tare ceiling --budget 3s --list", "tare ceiling --list"),
     ("-test.count=10", "-test.count=10 -test.benchtime=20ms"),
