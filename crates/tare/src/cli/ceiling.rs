@@ -21,7 +21,7 @@ pub struct CeilingArgs {
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub only: Vec<String>,
     /// List the ceilings; nothing is measured.
-    #[arg(long, conflicts_with_all = ["budget", "dir", "only"])]
+    #[arg(long, conflicts_with_all = ["dir", "only"])]
     pub list: bool,
     /// How long it may take.
     ///

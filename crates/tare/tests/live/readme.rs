@@ -32,7 +32,6 @@ const SHORTER: &[(&str, &str)] = &[
     ("--budget 2m", "--budget 12s"),
     ("tare scale --connections", "tare scale --budget 6s -d 300ms --blocks 3 --connections"),
     ("tare ceiling", "tare ceiling --budget 3s"),
-    ("tare ceiling --budget 3s --list", "tare ceiling --list"),
     ("-test.count=10", "-test.count=10 -test.benchtime=20ms"),
 ];
 const SHORT_RUN: &str = "tare run -d 500ms --trials 2 -w 300ms --no-levels --no-reference ";
