@@ -20,8 +20,22 @@ const HZ: u32 = 999;
 /// locked memory than some users may have.
 const HOW: [Unwind; 2] = [Unwind::Dwarf, Unwind::FramePointers];
 
-/// The windows, on the connections of the last trial where these are still open. Where stacks cannot be sampled there is one, which says why.
+/// The windows, on the connections of the last trial where these are still open. Where stacks cannot be sampled there is one, which says why:
+/// all that was to be measured is, and whatever fails here is no failure of that.
 pub(super) fn profile(
+    stand: &Stand<'_>,
+    open: Option<&Open>,
+    sut: &mut Sut,
+    running: &mut Running<'_>,
+) -> Result<Vec<Stacks>, LabError> {
+    match sampled(stand, open, sut, running) {
+        Err(LabError::Interrupted) => Err(LabError::Interrupted),
+        Err(error) => Ok(vec![Stacks::missing(Missing::new(format!("sampling them failed: {error}")))]),
+        windows => windows,
+    }
+}
+
+fn sampled(
     stand: &Stand<'_>,
     open: Option<&Open>,
     sut: &mut Sut,
@@ -31,16 +45,7 @@ pub(super) fn profile(
         return with_callers(stand, &open.generator, sut, running);
     }
     let pacing = stand.drive.request.traffic.pacing.clone();
-    let generator = match start(&stand.spec(pacing, sut), sut, running.interrupt) {
-        Ok(generator) => generator,
-        // All that was to be measured is: a load that does not start once more is no failure of that.
-        Err(error @ LabError::Load { .. }) => {
-            return Ok(vec![Stacks::missing(Missing::new(format!(
-                "the load for them did not start: {error}"
-            )))]);
-        }
-        Err(error) => return Err(error),
-    };
+    let generator = start(&stand.spec(pacing, sut), sut, running.interrupt)?;
     running.wait(SETTLE_NEW, "load before call stacks", |_| None)?;
     let windows = with_callers(stand, &generator, sut, running);
     generator.stop().map_err(load_failed)?;

@@ -21,7 +21,7 @@ fn what_was_measured_is_kept_for_the_runs_of_this_boot() {
     assert_eq!(before["ceiling"]["missing"], "no ceilings are kept for this boot", "{:#}", before["ceiling"]);
     assert_eq!(before["ceiling"]["remedy"], "run tare ceiling");
     let dir = folder.path().to_str().unwrap();
-    let (found, code) = tare.json(&["ceiling", "--json", "--budget", "2s", "--only", SOME, "--dir", dir]);
+    let (found, code) = tare.json(&["ceiling", "--json", "--budget", "5s", "--only", SOME, "--dir", dir]);
     assert!(code == 0 && found["kept"] == true, "{found:#}");
     let ceilings = found["ceilings"].as_array().unwrap();
     assert_eq!(ceilings.len(), 6);
@@ -84,7 +84,7 @@ fn a_folder_that_may_not_be_used_is_missing_and_the_others_are_measured() {
         "ceiling",
         "--json",
         "--budget",
-        "2s",
+        "3s",
         "--only",
         "fsync,system-call",
         "--dir",
