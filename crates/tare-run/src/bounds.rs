@@ -61,6 +61,9 @@ pub(crate) fn key(facts: &MachineFacts) -> Result<String, Missing> {
     ))
 }
 
+/// Drivers of cards that only a guest has.
+const OF_GUESTS: [&str; 4] = ["virtio_net", "vmxnet3", "hv_netvsc", "vif"];
+
 /// The physical network card that packets to the server leave by, and its speed.
 fn link(sut: &Sut, survey: &Survey) -> Result<Link, Missing> {
     let target = sut.target.as_ref().ok_or_else(|| Missing::new("its address is not known"))?;
@@ -70,8 +73,8 @@ fn link(sut: &Sut, survey: &Survey) -> Result<Link, Missing> {
     let interfaces = survey.network.interfaces.clone().ok()?;
     let found = interfaces.into_iter().find(|interface| interface.name == name);
     let found = found.ok_or_else(|| Missing::new(format!("{name} is not among the network interfaces")))?;
-    // Virtual interfaces say speeds that bound nothing.
-    if found.driver.value().is_none() {
+    // Virtual interfaces say speeds that bound nothing, and so do those that a hypervisor gives a guest.
+    if found.driver.value().is_none_or(|driver| OF_GUESTS.contains(&driver.as_str())) {
         return Err(Missing::new(format!("{name} is no physical network card")));
     }
     found.speed_bits_per_s.ok().map(|bits_per_s| Link { interface: name, bits_per_s })

@@ -69,7 +69,13 @@ pub(super) fn judge(measured: &Measured<'_>, service: usize, state: usize) -> Ju
         }
     }
     let networks = case.networks(calls.as_deref().unwrap_or_default());
-    candidates.extend(networks.into_iter().filter_map(|probe| case.network(probe)));
+    for probe in networks {
+        match case.network(probe) {
+            Some(candidate) => candidates.push(candidate),
+            // What was not seen is not cleared.
+            None => return Judged::NoFigure(probe),
+        }
+    }
     let half = CAUSE_SHARE * added.hi;
     let causes: Vec<&Candidate> = candidates.iter().filter(|one| one.least >= half).collect();
     match causes[..] {
