@@ -48,8 +48,9 @@ fn sampled(
     let generator = start(&stand.spec(pacing, sut), sut, running.interrupt)?;
     running.wait(SETTLE_NEW, "load before call stacks", |_| None)?;
     let windows = with_callers(stand, &generator, sut, running);
-    generator.stop().map_err(load_failed)?;
-    windows
+    // The windows are there, however the load ends.
+    let ended = generator.stop().map_err(load_failed);
+    windows.and_then(|windows| if windows.is_empty() { ended.map(|_| windows) } else { Ok(windows) })
 }
 
 fn with_callers(
