@@ -67,9 +67,15 @@ fn signed(ns: f64) -> String {
 /// The sentence about the function that changed most: of those that carry as much of it, the one that does least besides.
 pub(super) fn sentence(why: &Why) -> Option<String> {
     let timed = why.frames.value()?.iter().filter_map(|frame| Some((frame, frame.per_request.as_ref()?)));
-    let timed: Vec<(&FrameChange, &PerRequest)> = timed.collect();
-    let largest_ns = timed.iter().map(|(_, time)| difference_ns(time).abs()).fold(0.0, f64::max);
-    let carry = timed.iter().filter(|(_, time)| difference_ns(time).abs() >= AS_LARGE * largest_ns);
+    // What has no name is no function to look at.
+    let timed: Vec<(&FrameChange, &PerRequest)> =
+        timed.filter(|(frame, _)| !frame.function.starts_with('[')).collect();
+    let size = |time: &PerRequest| difference_ns(time).abs();
+    let (_, largest) = timed.iter().max_by(|(_, one), (_, other)| size(one).total_cmp(&size(other)))?;
+    // One that became less does not carry what became more.
+    let carry = timed.iter().filter(|(_, time)| {
+        size(time) >= AS_LARGE * size(largest) && difference_ns(time) * difference_ns(largest) > 0.0
+    });
     let (frame, time) = carry.min_by(|(one, _), (other, _)| one.before.total_cmp(&other.before))?;
     let more = if difference_ns(time) > 0.0 { "more" } else { "less" };
     let whose = if frame.own { "" } else { " with what it calls" };

@@ -114,7 +114,7 @@ fn most(trials: &[&Stacks]) -> Option<LockCaller> {
     let share = ratio(count as f64, samples as f64);
     let is_much = samples >= SAMPLES_MIN && samples as f64 >= OF_ALL_MIN * all as f64;
     let is_held = || below(trials, function) as f64 >= HELD_MIN * all as f64;
-    let is_known = is_much || samples >= SAMPLES_OF_HELD_MIN && is_held();
+    let is_known = is_much || count >= SAMPLES_OF_HELD_MIN && is_held();
     (is_known && share >= MOST).then(|| LockCaller { function: function.to_owned(), share, samples })
 }
 
