@@ -2,7 +2,6 @@
 
 use crate::whole;
 use serde::{Deserialize, Serialize};
-use std::io::{ErrorKind, Read};
 use std::path::Path;
 use tare_model::reference_level::ReferenceHistory;
 
@@ -41,13 +40,7 @@ pub fn keep(path: &Path, history: &ReferenceHistory) -> std::io::Result<()> {
 }
 
 fn all(path: &Path) -> std::io::Result<File> {
-    let file = match std::fs::File::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(File::default()),
-        opened => opened?,
-    };
-    let mut bytes = Vec::new();
-    file.take(READ_MAX_BYTES).read_to_end(&mut bytes)?;
-    serde_json::from_slice(&bytes).map_err(std::io::Error::other)
+    whole::read(path, READ_MAX_BYTES)
 }
 
 #[cfg(test)]

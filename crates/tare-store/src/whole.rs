@@ -1,7 +1,21 @@
-//! A file that is replaced whole or not at all.
+//! A file that is read whole, and replaced whole or not at all.
 
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
+
+/// What is there as JSON, of at most so many bytes; the default where no file is.
+pub(crate) fn read<T: Default + serde::de::DeserializeOwned>(
+    path: &Path,
+    bytes_max: u64,
+) -> std::io::Result<T> {
+    let file = match std::fs::File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(T::default()),
+        opened => opened?,
+    };
+    let mut bytes = Vec::new();
+    file.take(bytes_max).read_to_end(&mut bytes)?;
+    serde_json::from_slice(&bytes).map_err(std::io::Error::other)
+}
 
 /// Puts a value there as JSON.
 pub(crate) fn replace(path: &Path, value: &impl serde::Serialize) -> std::io::Result<()> {

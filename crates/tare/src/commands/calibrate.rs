@@ -9,7 +9,6 @@ use tare_machine::Root;
 use tare_model::calibration::Calibration;
 use tare_model::{Missing, Reading};
 use tare_report::{Style, calibration as report};
-use tare_run::Session;
 use tare_run::calibrate::{self, Request};
 
 /// Exit code of an instrument that is wrong too often.
@@ -43,12 +42,7 @@ pub fn calibrate(args: &CalibrateArgs, style: Style) -> Ended {
         embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
         records: args.records.clone(),
     };
-    let session = Session {
-        record: None,
-        state_dir: super::state_dir()?,
-        records_dir: super::records_dir()?,
-        interrupt: super::interrupt_flag()?,
-    };
+    let session = super::session(None)?;
     let mut progress = progress::display(args.quiet);
     let calibrated = calibrate::calibrate(&request, &session, progress.as_mut());
     drop(progress);

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use tare_report::{Style, ceiling as report};
-use tare_run::Session;
 use tare_run::ceiling::{self, Request};
 
 /// What a budget may be.
@@ -39,12 +38,7 @@ pub fn ceiling(args: &CeilingArgs, style: Style) -> Ended {
         dir,
         program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
     };
-    let session = Session {
-        record: None,
-        state_dir: super::state_dir()?,
-        records_dir: super::records_dir()?,
-        interrupt: super::interrupt_flag()?,
-    };
+    let session = super::session(None)?;
     let mut progress = progress::display(args.quiet);
     let measured = ceiling::measure(&request, &session, progress.as_mut());
     drop(progress);

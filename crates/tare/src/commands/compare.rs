@@ -13,9 +13,9 @@ use tare_model::Missing;
 use tare_model::comparison::Figure;
 use tare_model::condition::Condition;
 use tare_report::{Style, comparison as report};
+use tare_run::LabError;
 use tare_run::compare::{self, Asked, CommandsRequest, Compared, EMBEDDED, PORT, Request};
 use tare_run::request::Warmup;
-use tare_run::{LabError, Session};
 
 /// Exit code where a condition to fail on was proven.
 const PROVEN: u8 = 1;
@@ -96,12 +96,7 @@ pub(super) fn measured(args: &CompareArgs) -> Result<Compared, Failure> {
     // Before Ctrl-C only sets a flag: a body that comes from a pipe is waited for.
     let servers = args.all_commands().is_empty().then(|| request(args)).transpose()?;
     let commands = servers.is_none().then(|| of_commands(args)).transpose()?;
-    let session = Session {
-        record: args.output.clone(),
-        state_dir: super::state_dir()?,
-        records_dir: super::records_dir()?,
-        interrupt: super::interrupt_flag()?,
-    };
+    let session = super::session(args.output.clone())?;
     let mut progress = progress::display(args.quiet);
     Ok(match (&servers, &commands) {
         (_, Some(commands)) => compare::compare_commands(commands, &session, progress.as_mut()),

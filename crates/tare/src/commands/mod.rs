@@ -47,9 +47,15 @@ use std::time::Duration;
 use tare_model::Record;
 use tare_model::outcome::Outcome;
 use tare_report::{Report, Style};
+use tare_run::Session;
 
 /// Longest that is waited for who reads a pipe that the user named.
 const READ_WITHIN: Duration = Duration::from_secs(5);
+
+/// Where a command that measures keeps its things, and what interrupts it.
+fn session(record: Option<PathBuf>) -> Result<Session, Failure> {
+    Ok(Session { record, state_dir: state_dir()?, records_dir: records_dir()?, interrupt: interrupt_flag()? })
+}
 
 /// Where tare keeps the journals of what must be undone.
 pub fn state_dir() -> Result<PathBuf, Failure> {

@@ -10,8 +10,8 @@ use tare_machine::facts::{self, Reach};
 use tare_model::study::Verdict;
 use tare_report::Style;
 use tare_report::study as report;
+use tare_run::LabError;
 use tare_run::study::{self, Setup, Study};
-use tare_run::{LabError, Session};
 
 /// Exit code where an expectation did not hold.
 const DID_NOT_HOLD: u8 = 1;
@@ -25,12 +25,7 @@ pub fn plan(args: &PlanArgs, style: Style) -> Ended {
         return Ok(ExitCode::SUCCESS);
     }
     let setup = Setup {
-        session: Session {
-            record: None,
-            state_dir: super::state_dir()?,
-            records_dir: super::records_dir()?,
-            interrupt: super::interrupt_flag()?,
-        },
+        session: super::session(None)?,
         records: args.output.clone(),
         argv: super::run::argv(),
         embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),

@@ -17,7 +17,7 @@ use tare_run::request::{
     AroundRequest, BesideRequest, CommandRequest, LoadRequest, Names, Parameter, PlaceRequest, Request,
     RunsRequest, ServerRequest, StackWatch, SutRequest, Unwind, Warmup, WatchRequest,
 };
-use tare_run::{Held, LabError, Session};
+use tare_run::{Held, LabError};
 
 /// Trials take no longer than this to become as precise as was asked, unless another budget is given.
 const BUDGET: Duration = Duration::from_secs(60);
@@ -47,12 +47,7 @@ pub fn run(args: RunArgs, style: Style) -> Ended {
         true => Request::Server(Box::new(server_request(&args)?)),
         false => Request::Program(Box::new(command_request(&args)?)),
     };
-    let session = Session {
-        record: args.record.clone(),
-        state_dir: super::state_dir()?,
-        records_dir: super::records_dir()?,
-        interrupt: super::interrupt_flag()?,
-    };
+    let session = super::session(args.record.clone())?;
     let mut progress = progress::display(args.quiet);
     let held = tare_run::session::measure(request, &session, progress.as_mut());
     drop(progress);

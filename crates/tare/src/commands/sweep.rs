@@ -7,22 +7,13 @@ use crate::cli::traffic::{TrafficArgs, VolumeArgs};
 use crate::failure::Failure;
 use crate::progress;
 use anyhow::anyhow;
-use tare_run::Session;
 use tare_run::request::Request;
 use tare_run::scale::{self, Factor, Levels, Metering, Setting, Setup, Sweep, Swept};
 
 /// Measures what was asked for.
 pub fn measure(args: SweepArgs, kept: &KeptArgs) -> Result<(Factor, Swept), Failure> {
     let sweep = sweep(args)?;
-    let setup = Setup {
-        session: Session {
-            record: None,
-            state_dir: super::state_dir()?,
-            records_dir: super::records_dir()?,
-            interrupt: super::interrupt_flag()?,
-        },
-        records: kept.records.clone(),
-    };
+    let setup = Setup { session: super::session(None)?, records: kept.records.clone() };
     let mut progress = progress::display(kept.quiet);
     let swept = scale::run(&sweep, &setup, progress.as_mut());
     drop(progress);

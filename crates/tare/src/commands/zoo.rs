@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use tare_report::{Style, zoo as report};
-use tare_run::Session;
 use tare_run::calibrate::zoo::{self, Request};
 
 /// Exit code of an instrument that is wrong too often.
@@ -18,12 +17,7 @@ const PASSING: &str = "zoo";
 /// Measures, judges and prints.
 pub fn zoo(args: &CalibrateArgs, style: Style) -> Ended {
     args.output.iter().try_for_each(|path| super::check_writable(path))?;
-    let session = Session {
-        record: None,
-        state_dir: super::state_dir()?,
-        records_dir: super::records_dir()?,
-        interrupt: super::interrupt_flag()?,
-    };
+    let session = super::session(None)?;
     let passing = session.state_dir.join(format!("{PASSING}-{}", std::process::id()));
     let request = Request {
         argv: super::run::argv(),
