@@ -137,9 +137,9 @@ fn verified(setting: &TreatedSetting, own: &Seen, first: Option<&Seen>, changes:
                 if has { "its environment has it" } else { "its environment has another value, or none" };
             known(has, format!("{words}{beside}"))
         }
-        (_, TreatmentScope::Machine) if changes.is_empty() => {
-            known(true, "the machine has this value with and without it".to_owned())
-        }
+        (_, TreatmentScope::Machine) if changes.is_empty() => Reading::missing(
+            "nothing of the machine was seen to change: it stood so already, or the kernel refused it",
+        ),
         (_, TreatmentScope::Machine) => {
             known(true, format!("read back while it was applied: {}", changes.join(", ")))
         }
