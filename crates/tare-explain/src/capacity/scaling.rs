@@ -12,6 +12,9 @@ use tare_stats::scaling::{Known, Law, Noise};
 /// Points of the curve from the lowest level to the highest.
 const CURVE_POINTS: usize = 33;
 
+/// CPU entitlements that differ by no more than this share are the same: they are measured.
+const ENTITLED_SAME: f64 = 0.02;
+
 /// What is wanted of a fit.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wanted {
@@ -66,11 +69,26 @@ pub fn scaling(levels: &mut [ScaleLevel], unit: &str, wanted: Wanted) -> Result<
         Weights::Equal => Noise::Equal,
         Weights::Relative => Noise::Relative,
     });
-    let asked = laws::Wanted { law: wanted.law.map(law), noise, points: CURVE_POINTS };
+    let asked = laws::Wanted {
+        law: wanted.law.map(law),
+        noise,
+        points: CURVE_POINTS,
+        expected_break: usable_cpus(levels),
+    };
     let Some(found) = laws::scaling(&usable, asked) else { return not_fitted(&usable, wanted) };
     let outlier = found.outlier.and_then(|index| usable.get(index)).map(|level| level.n);
     levels.iter_mut().for_each(|level| level.is_outlier = Some(level.n) == outlier);
     Ok(described(&found, &usable, unit))
+}
+
+/// The CPUs that the program may use, less what a quota held back at the level where it held back most: a curve over threads is expected to
+/// break there. `None`: nothing was observed, or the levels differ in the CPUs that they may use.
+fn usable_cpus(levels: &[ScaleLevel]) -> Option<f64> {
+    let known: Vec<_> = levels.iter().filter_map(|level| level.accounting.value()).collect();
+    let entitled = known.first()?.cpus_entitled?;
+    let is_same = |cpus: f64| (cpus / entitled - 1.0).abs() <= ENTITLED_SAME;
+    let held_back = known.iter().filter_map(|level| level.cpus_throttled).fold(0.0, f64::max);
+    known.iter().all(|level| level.cpus_entitled.is_some_and(is_same)).then_some(entitled - held_back)
 }
 
 fn counted(levels: usize) -> String {

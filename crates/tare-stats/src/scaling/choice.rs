@@ -23,6 +23,8 @@ pub struct Wanted {
     pub noise: Option<Noise>,
     /// So many points of the curve with its band.
     pub points: usize,
+    /// Where a break is expected before the figures are seen: the CPUs that the program may use.
+    pub expected_break: Option<f64>,
 }
 
 /// A law that was tried.
@@ -57,7 +59,7 @@ impl Choice {
             None if is_single => likelier(levels),
             None => all(levels, Noise::Relative),
         };
-        let mut tried = compared(&judged);
+        let mut tried = compared(&judged, wanted.expected_break);
         // With two levels or three there is no criterion: the simplest law is taken.
         let simplest = judged.iter().flatten().map(|fit| fit.law).next();
         let best = tried.first().filter(|first| first.aicc_delta.is_some()).map(|first| first.law);
@@ -112,19 +114,38 @@ fn all(levels: &[Level], noise: Noise) -> Vec<Option<LawFit>> {
 /// Akaike's information criterion of least squares, corrected for few samples (Hurvich and Tsai, Biometrika 76, 1989). The variance of the
 /// noise, which every law has, is not counted among its parameters.
 fn aicc(fit: &LawFit) -> Option<f64> {
-    let (samples, count) = (fit.data.samples(), fit.parameters() as f64);
-    let spare = samples - count - 1.0;
-    let mean_square = fit.fitted.rss / samples + MISS_MIN * MISS_MIN;
     let breaks = if fit.law == Law::Piecewise { BREAK_COSTS } else { 0.0 };
-    let outlier = if fit.data.without.is_some() { OUTLIER_COSTS } else { 0.0 };
-    (spare > 0.0).then(|| {
-        samples * mean_square.ln() + 2.0 * count + 2.0 * count * (count + 1.0) / spare + breaks + outlier
-    })
+    Some(criterion(&fit.data, fit.fitted.rss, fit.parameters())? + breaks)
+}
+
+/// The same of a sum of squares; `parameters` with one for a level that is left out.
+fn criterion(data: &Data, rss: f64, parameters: usize) -> Option<f64> {
+    let (samples, count) = (data.samples(), parameters as f64);
+    let spare = samples - count - 1.0;
+    let mean_square = rss / samples + MISS_MIN * MISS_MIN;
+    let outlier = if data.without.is_some() { OUTLIER_COSTS } else { 0.0 };
+    (spare > 0.0)
+        .then(|| samples * mean_square.ln() + 2.0 * count + 2.0 * count * (count + 1.0) / spare + outlier)
+}
+
+/// The criterion of a line that breaks where it was expected to and is level from there on: nothing was searched for, and only its height
+/// was fitted. With the level that the free fit leaves out, and without it.
+fn expected(free: &LawFit, at: f64) -> Option<f64> {
+    let whole = Data { without: None, ..free.data.clone() };
+    let of = |data: &Data| {
+        let parameters = 1 + usize::from(data.without.is_some());
+        criterion(data, fit::level_behind(data, at)?.rss, parameters)
+    };
+    [&whole, &free.data].into_iter().filter_map(of).min_by(f64::total_cmp)
 }
 
 /// Every law, the best first.
-fn compared(fits: &[Option<LawFit>]) -> Vec<Tried> {
-    let criteria: Vec<Option<f64>> = fits.iter().map(|fit| fit.as_ref().and_then(aicc)).collect();
+fn compared(fits: &[Option<LawFit>], expected_break: Option<f64>) -> Vec<Tried> {
+    let judged = |fit: &LawFit| {
+        let at = expected_break.filter(|_| fit.law == Law::Piecewise);
+        [aicc(fit), at.and_then(|at| expected(fit, at))].into_iter().flatten().min_by(f64::total_cmp)
+    };
+    let criteria: Vec<Option<f64>> = fits.iter().map(|fit| fit.as_ref().and_then(judged)).collect();
     let best = criteria.iter().flatten().copied().fold(f64::INFINITY, f64::min);
     let one = |(index, law): (usize, &Law)| Tried {
         law: *law,

@@ -122,6 +122,15 @@ pub(super) fn broken_curve(at: &[f64]) -> Curve {
     Curve::Broken { gamma: at[0].exp(), at: at[1], after: at[2] }
 }
 
+/// γ·n up to `at`, and level from there on: γ alone is free. `None`: `at` is not between the first level and the last but one.
+pub(super) fn level_behind(data: &Data, at: f64) -> Option<Fitted> {
+    let stretches = stretches(data);
+    let (first, last) = (stretches.first()?.0, stretches.last()?.1);
+    let curve = data.scaled(&Curve::Broken { gamma: 1.0, at, after: 0.0 });
+    let fitted = Fitted { curve, rss: data.rss(&curve) };
+    (first < at && at <= last && fitted.rss.is_finite()).then_some(fitted)
+}
+
 fn broken(data: &Data) -> Option<Fitted> {
     let within = stretches(data).into_iter().filter_map(|stretch| broken_within(data, stretch));
     within.min_by(|one, other| one.rss.total_cmp(&other.rss))

@@ -220,3 +220,34 @@ fn intervals_hold_what_they_say() {
         assert!(all > 150 && (0.9..=0.995).contains(&share), "{held} of {all}");
     }
 }
+
+/// Threads on 1.5 CPUs are few levels before the break and many behind it, where Amdahl's law comes close. Where the CPUs that the program
+/// may use are known, the line that breaks there is chosen; and a true curve of Amdahl's is not taken for one.
+#[test]
+fn a_break_is_found_where_it_was_expected_and_only_if_it_is_there() {
+    let mut random = crate::SplitMix64::new(150);
+    let mut share = || ((random.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+    let mut sweep = |truth: Curve, noise: f64, expected_break: Option<f64>| {
+        let mut sample = |n: f64| {
+            let normal = (-2.0 * share().ln()).sqrt() * (std::f64::consts::TAU * share()).cos();
+            truth.at(n) * (1.0 + noise * normal)
+        };
+        let levels: Vec<Level> = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0]
+            .iter()
+            .map(|&n| Level { n, samples: (0..3).map(|_| sample(n)).collect() })
+            .collect();
+        scaling(&levels, Wanted { expected_break, ..Wanted::default() }).unwrap()
+    };
+    let quota = Curve::Broken { gamma: 100.0, at: 1.5, after: 0.0 };
+    let amdahl = Curve::Smooth { gamma: 100.0, alpha: 0.3, beta: 0.0 };
+    let mut count = |truth: Curve, noise: f64, expected: Option<f64>| {
+        (0..40).filter(|_| sweep(truth, noise, expected).law == Law::Piecewise).count()
+    };
+    let (expected, unexpected) = (count(quota, 0.1, Some(1.5)), count(quota, 0.1, None));
+    assert!(expected >= 34 && unexpected <= 20, "{expected} and {unexpected} of 40");
+    let (expected, not_there) = (count(quota, 0.03, Some(1.5)), count(amdahl, 0.03, Some(1.5)));
+    assert!(expected >= 39 && not_there == 0, "{expected} and {not_there} of 40");
+    let found = sweep(quota, 0.03, Some(1.5)).break_n.unwrap();
+    let (low, high) = found.ci95.unwrap();
+    assert!(low <= found.value && found.value <= high && (1.2..1.8).contains(&found.value), "{found:?}");
+}
