@@ -61,12 +61,12 @@ fn add(found: &mut Found, scene: &Scene, before: &str, after: &str, subject: &Su
     }
 }
 
-/// The SUT's group in the tree that keeps pressure, by path and folder. The root's own is the system's.
+/// The SUT's group in the tree in which pressure is counted, by path and folder. The root's own is the system's.
 fn group(scene: &Scene, pid: u32) -> Result<(String, String), Missing> {
     let branch = cgroup::unified(&scene.root, pid)?;
     let (path, dir) = branch.levels.into_iter().next().filter(|(path, _)| path != "/").ok_or_else(|| {
         Missing::with_remedy(
-            "the SUT is in the root group of cgroup v2, which keeps pressure",
+            "the SUT is in the root group of cgroup v2, whose pressure is that of the whole machine",
             "give the server a group of its own (systemd-run --scope)",
         )
     })?;

@@ -14,6 +14,8 @@ use tare_model::outcome::{Cause, GrossIs, TareCause};
 
 /// Of what was lost, neighbours that are named must have run for so much.
 const SEEN_SHARE_MIN: f64 = 0.5;
+/// Programs that the sentence names at most.
+const NAMED_MAX: usize = 3;
 
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::CpuContended,
@@ -41,12 +43,36 @@ fn may_be_its_own(accounting: &Accounting) -> bool {
     named(accounting).is_none() && accounting.asked.pool.unclaimed_share().is_some()
 }
 
-/// Who took most of what was lost. Who was seen to run for a small part only of it did not take it.
-fn named(accounting: &Accounting) -> Option<(String, f64)> {
+/// Who took what was lost, busiest first. Those who were seen to run for a small part only of it did not take it.
+fn named(accounting: &Accounting) -> Option<Vec<(String, f64)>> {
     let neighbours = neighbours(&accounting.asked.pool);
-    let lost_cpus = accounting.sut().map_or(0.0, |sut| accounting.lost(TareCause::Preempted) * sut.cpus());
     let seen_cpus: f64 = neighbours.iter().map(|(_, busy)| busy).sum();
-    neighbours.into_iter().next().filter(|_| seen_cpus >= SEEN_SHARE_MIN * lost_cpus)
+    (!neighbours.is_empty() && seen_cpus >= SEEN_SHARE_MIN * lost_cpus(accounting)).then_some(neighbours)
+}
+
+fn lost_cpus(accounting: &Accounting) -> f64 {
+    accounting.sut().map_or(0.0, |sut| accounting.lost(TareCause::Preempted) * sut.cpus())
+}
+
+/// The subject of the sentence: one that took half of it or more, else the busiest of them.
+fn who(accounting: &Accounting) -> String {
+    let Some(named) = named(accounting) else {
+        return "A program that no sample of the processes shows".to_owned();
+    };
+    match named.as_slice() {
+        [(name, busy), ..] if *busy >= SEEN_SHARE_MIN * lost_cpus(accounting) => {
+            format!("{name}, which took {} of a CPU there,", percent(*busy))
+        }
+        all => {
+            let of = |(name, busy): &(String, f64)| format!("{name} {} of a CPU", percent(*busy));
+            let shown: Vec<String> = all.iter().take(NAMED_MAX).map(of).collect();
+            let more = match all.len().saturating_sub(NAMED_MAX) {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
+            format!("Other programs there ({}{more}) together", shown.join(", "))
+        }
+    }
 }
 
 fn applies(accounting: &Accounting) -> bool {
@@ -55,10 +81,7 @@ fn applies(accounting: &Accounting) -> bool {
 
 fn describe(accounting: &Accounting) -> Draft {
     let share = accounting.lost(TareCause::Preempted);
-    let who = match named(accounting) {
-        Some((name, busy)) => format!("{name}, which took {} of a CPU there,", percent(busy)),
-        None => "A program that no sample of the processes shows".to_owned(),
-    };
+    let who = who(accounting);
     let mut evidence = vec![number("ready while others ran, share of the CPU entitlement", share, "share")];
     evidence.extend(
         neighbours(&accounting.asked.pool)

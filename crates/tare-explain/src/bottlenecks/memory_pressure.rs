@@ -54,12 +54,16 @@ fn share(window: &Closed) -> Option<f64> {
         || ratio(refaulted_bytes, window.span.wall_s) >= REFAULTED_BYTES_HZ_MIN;
     let of_threads = |seconds: fn(&Thread) -> f64| window.threads_of(Role::Sut).map(seconds).sum::<f64>();
     let asleep_s = of_threads(|thread| thread.asleep(Asleep::Fault) + thread.asleep(Asleep::Disk));
-    // The kernel takes only the most wanted pages for pressure; whoever waits for a disk waits for all that it had to read again.
-    let again = memory.read_bytes.map_or(0.0, |read| ratio(refaulted_bytes, read).min(1.0));
-    // The machine's pressure may be others': what the SUT did in the kernel meanwhile says nothing then.
+    // The machine's pressure, and what it reads in again, may be others': a server that writes to a disk beside a build waits for none of it.
     let is_own = memory.is_groups || memory.limit_hits.is_some_and(|hits| hits >= 1.0);
-    let reclaiming_s = if is_own { of_threads(|thread| thread.modes.system_s) } else { 0.0 };
-    let own_s = stalled_s.min(asleep_s + reclaiming_s).max(asleep_s * again);
+    let own_s = if is_own {
+        // The kernel takes only the most wanted pages for pressure; whoever waits for a disk waits for all that it had to read again.
+        let again = memory.read_bytes.map_or(0.0, |read| ratio(refaulted_bytes, read).min(1.0));
+        let reclaiming_s = of_threads(|thread| thread.modes.system_s);
+        stalled_s.min(asleep_s + reclaiming_s).max(asleep_s * again)
+    } else {
+        stalled_s.min(asleep_s)
+    };
     Some(if was_short { ratio(own_s, sut.entitled_s).min(1.0) } else { 0.0 })
 }
 

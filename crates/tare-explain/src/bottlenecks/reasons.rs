@@ -76,10 +76,11 @@ fn report_idle(bottleneck: &Bottleneck, accounting: &Accounting) {
 
 fn figures(bottleneck: &Bottleneck, accounting: &Accounting) -> String {
     let evidence = (bottleneck.describe)(accounting).evidence;
-    let figure = |Evidence { name, value, unit }: &Evidence| format!("{name} {value:.4} {unit}");
+    // Adding 0 takes the sign from a zero.
+    let figure = |Evidence { name, value, unit }: &Evidence| format!("{name} {:.4} {unit}", value + 0.0);
     let figures: Vec<String> =
         evidence.iter().filter(|number| number.value.is_finite()).take(FIGURES_MAX).map(figure).collect();
-    if figures.is_empty() { "it has no figures".to_owned() } else { figures.join(", ") }
+    if figures.is_empty() { "nothing that it looks at was seen".to_owned() } else { figures.join(", ") }
 }
 
 /// What the observers could not read, once each.
@@ -88,6 +89,6 @@ fn report_unread(accounting: &Accounting) {
     let unread: BTreeSet<(&str, &str)> =
         absences.map(|absence| (absence.metric.as_str(), absence.reason.why.as_str())).collect();
     for (metric, why) in unread {
-        debug!(target: "readings", "{metric} was not read: {why}");
+        debug!(target: "readings", "{metric}: no figure: {why}");
     }
 }

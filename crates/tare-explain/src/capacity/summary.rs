@@ -10,8 +10,10 @@ use tare_model::observation::Role;
 use tare_model::stacks::Stacks;
 use tare_model::trial::{HttpSample, Measure, Trial};
 
-/// A CPU counts as used by a role from this share of its time on.
+/// A CPU counts as used by the SUT from this share of its time on,
 const USED_SHARE: f64 = 0.05;
+/// or, where others leave it less everywhere, from this share of all that the SUT ran.
+const OF_ITS_OWN_SHARE: f64 = 0.2;
 /// Who finds a CPU busy with others for so much of the time is better off beside somebody on another one.
 const FILLED_SHARE: f64 = 0.7;
 
@@ -47,12 +49,12 @@ pub(crate) fn names_of(pool: &Closed, role: Role) -> String {
 
 /// Who else ran on the SUT's CPUs: `name/pid` and the CPUs' worth of time it ran there, busiest first.
 pub(crate) fn neighbours(pool: &Closed) -> Vec<(String, f64)> {
-    let sut_cpus: Vec<u32> = pool
-        .cpus
-        .iter()
-        .filter(|(_, accounting)| accounting.ran_s.sut > USED_SHARE * accounting.times.wall_s)
-        .map(|(cpu, _)| *cpu)
-        .collect();
+    let all_s: f64 = pool.cpus.iter().map(|(_, accounting)| accounting.ran_s.sut).sum();
+    let is_used = |ran_s: f64, wall_s: f64| {
+        ran_s > USED_SHARE * wall_s || (ran_s > 0.0 && ran_s >= OF_ITS_OWN_SHARE * all_s)
+    };
+    let used = pool.cpus.iter().filter(|(_, one)| is_used(one.ran_s.sut, one.times.wall_s));
+    let sut_cpus: Vec<u32> = used.map(|(cpu, _)| *cpu).collect();
     others_on(pool, &sut_cpus)
 }
 

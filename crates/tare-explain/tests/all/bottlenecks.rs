@@ -117,6 +117,20 @@ fn a_neighbour_on_the_servers_cpu_is_named() {
     sound(&outcome);
 }
 
+/// It is left so little of its CPU that it hardly ran on any: who ran there is still seen. Of several none is said to have done it all.
+#[test]
+fn neighbours_that_leave_the_server_next_to_nothing_are_named_together() {
+    let builds = [("rustc", 991, 0.3), ("cc1", 992, 0.25), ("ld", 993, 0.2), ("as", 994, 0.15)];
+    let mut threads = vec![server(0.03, 0.96), generator(0.01, 0.0)];
+    threads.extend(builds.map(|(name, tid, run)| Thread::new(Role::Other, name, tid, 0, run, 0.6)));
+    let outcome = explain(&asked(&Scene { threads, rate_hz: 300.0, ..Scene::default() }));
+    let finding = narrows_to(&outcome, Cause::CpuContended);
+    let said = "Other programs there (rustc/991 30 % of a CPU, cc1/992 25 % of a CPU, ld/993 20 % of a CPU, and 1 more) together";
+    let summary = finding.summary.replace('\u{a0}', " ");
+    assert!(summary.starts_with(said), "{summary}");
+    sound(&outcome);
+}
+
 #[test]
 fn a_generator_on_the_servers_cpu_is_a_placement_conflict() {
     // Waiting all the time, and sleeping interleaved with the generator: both are the layout's doing.
