@@ -27,6 +27,7 @@ use std::io;
 use std::time::{Duration, Instant};
 use switches::Switches;
 use symbols::Symbols;
+use tare_machine::Root;
 use tare_model::stacks::{
     CallersBy, Folded, Folder, Frame, Method, NamedBy, SampledBy, Stacks, TRUNCATED, UNKNOWN,
 };
@@ -97,8 +98,8 @@ pub fn can_sample(how: Unwind) -> Result<(), Missing> {
     unwind::can(how)?;
     let cpus = affinity::get(0).map_err(|error| refused("the affinity of tare", &error))?;
     let cpu = cpus.first().ok_or_else(|| Missing::new("this process may use no CPU"))?;
-    let ring =
-        Ring::open(*cpu, &Trigger::CpuClock { hz: 1 }, detail(how, CHAIN_MAX), ring_bytes(how, cpus.len()));
+    let detail = detail(how, chain_max(&Root::live()));
+    let ring = Ring::open(*cpu, &Trigger::CpuClock { hz: 1 }, detail, ring_bytes(how, cpus.len()));
     ring.map(drop).map_err(|error| rights::perf("sampling stacks", &error))
 }
 
@@ -227,7 +228,7 @@ impl Sampler {
         if cpus.len() > CPUS_MAX {
             return Err(Missing::new(format!("server and generator may use more than {CPUS_MAX} CPUs")));
         }
-        let detail = detail(self.watch.unwind, chain_max(scene));
+        let detail = detail(self.watch.unwind, chain_max(&scene.root));
         let ring_bytes = ring_bytes(self.watch.unwind, cpus.len());
         self.rate_hz = self.watch.hz.clamp(1, 10_000);
         if ring_bytes < self::ring_bytes(self.watch.unwind, 1) {
@@ -269,8 +270,8 @@ impl Sampler {
     }
 }
 
-fn chain_max(scene: &Scene) -> u16 {
-    let set = std::fs::read_to_string(scene.root.path("/proc/sys/kernel/perf_event_max_stack"));
+fn chain_max(root: &Root) -> u16 {
+    let set = std::fs::read_to_string(root.path("/proc/sys/kernel/perf_event_max_stack"));
     let set = set.ok().and_then(|text| text.trim().parse::<u16>().ok());
     set.unwrap_or(CHAIN_MAX).clamp(1, CHAIN_MAX)
 }
