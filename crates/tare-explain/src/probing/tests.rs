@@ -113,7 +113,7 @@ const SOME: &[(&str, Option<u32>)] = &[("db", None)];
 #[test]
 fn the_database_answers_as_before_and_the_service_takes_twice_as_long() {
     let cases = [svc(SOME, &[8.0, 16.8]), db(&[1.0, 1.03])];
-    let outcome = found(&cases, NOISE, 5, ProbeFinding::ServiceOrNetwork, Some("svc"));
+    let outcome = found(&cases, NOISE, 6, ProbeFinding::ServiceOrNetwork, Some("svc"));
     let text = &outcome.verdicts[0].text;
     assert!(text.contains("svc takes 2.") && text.contains("db 1.0") && text.contains("hosts"), "{text}");
 }

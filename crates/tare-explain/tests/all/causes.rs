@@ -230,7 +230,7 @@ fn packets_that_are_others_on_the_servers_cpu_are_distinguished_from_its_own() {
     silent(&new_connections(&[]), Cause::SoftirqSaturated);
     silent(&new_connections(&tcp(45_000.0)), Cause::SoftirqSaturated);
     // So few segments of TCP are not all of the packets, whoever sent them.
-    has_bottleneck(&new_connections(&tcp(20_000.0)), Cause::SoftirqSaturated);
+    has_bottleneck(&new_connections(&tcp(11_000.0)), Cause::SoftirqSaturated);
     // It may speak something else than TCP.
     let mut datagrams = flooded(1000.0);
     for trial in &mut datagrams.trials {
