@@ -103,7 +103,7 @@ pub struct ProbeWindow {
     pub probe: usize,
     /// Response times of the answers, seconds, from the scheduled instant. Not sorted.
     pub times_s: Vec<f64>,
-    /// Requests that were not answered within the time limit.
+    /// Requests that were not answered within the time limit, from when they were due.
     pub timed_out: u64,
     /// Other failures, and how many.
     pub failures: Vec<ProbeFailure>,
@@ -155,7 +155,8 @@ pub struct ProbingOutcome {
     pub states: Vec<LoadState>,
     /// A row for each probe in each state, by probe.
     pub table: Vec<ProbeRow>,
-    /// The probe of what is the cause, by name, in the state in which the service got slower by the largest ratio.
+    /// The probe of what is the cause, by name, in the state in which the service got slower by the largest ratio. Where the finding is
+    /// "… or network", the way to it is not cleared.
     pub culprit: Reading<String>,
     /// What was found for each service in each state but the first.
     pub verdicts: Vec<ProbeVerdict>,
@@ -170,13 +171,13 @@ pub struct ProbeRow {
     pub probe: String,
     /// The state's name.
     pub state: String,
-    /// Response time: the median of each round's window, mean over rounds with its 95 % interval. A request that timed out counts
-    /// as the time limit, one that failed otherwise as slower than all.
+    /// Response time: the median of each round's window, mean over rounds with its 95 % interval, which is of this row alone. A request that
+    /// timed out counts as the time limit, one that failed otherwise as slower than all.
     pub median: Reading<Estimate>,
     /// 99th percentile of all rounds' requests, seconds; missing where there are fewer than 300.
     pub p99_s: Reading<f64>,
     /// Median over that in the first state of the same round, geometric mean over rounds. Its interval holds together with those of
-    /// all other rows in 95 of 100 runs.
+    /// all other rows, of their `added` and of what verdicts compare in 95 of 100 runs.
     pub ratio: Reading<Estimate>,
     /// The same as a difference, seconds.
     pub added: Reading<Estimate>,
@@ -196,8 +197,12 @@ pub struct ProbeRow {
 pub enum ProbeFinding {
     /// The service itself, or the hosts that it runs on.
     Service,
+    /// The same, or the way to it, which no probe shows.
+    ServiceOrNetwork,
     /// What it calls.
     Downstream,
+    /// The same, or the way to that, which no probe shows.
+    DownstreamOrNetwork,
     /// What lies between.
     Network,
     /// It did not get slower.

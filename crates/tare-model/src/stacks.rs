@@ -87,9 +87,87 @@ pub struct Stack {
     pub value: u64,
 }
 
+/// What takes a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SampledBy {
+    /// A timer of the kernel (`cpu-clock`): code that has interrupts off is seen where it lets them on again.
+    CpuClock,
+    /// The processor's own counter of cycles.
+    Cycles,
+    /// Each switch of a thread.
+    Switches,
+}
+
+/// How callers are found in the program's own code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CallersBy {
+    /// By the kernel, from frame pointers: code without them hides its callers.
+    FramePointers,
+    /// From copies of the stacks, by the tables for exceptions.
+    Copies,
+}
+
+/// Where names of functions were looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NamedBy {
+    /// In symbol tables alone.
+    Tables,
+    /// In symbol tables, and in debug files.
+    DebugFiles,
+    /// As one of these, and the time for it was over before all had names.
+    OutOfTime,
+}
+
+/// How samples were taken. Two profiles can be held against each other where this is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Method {
+    /// What takes a sample.
+    pub sampled_by: SampledBy,
+    /// How callers are found.
+    pub callers_by: CallersBy,
+    /// Where names were looked for.
+    pub named_by: NamedBy,
+    /// Whether samples within the kernel are among them.
+    pub with_kernel: bool,
+    /// Whether the functions of the kernel have names.
+    pub kernel_named: bool,
+}
+
+impl Method {
+    /// In words: `by a timer, callers from copies of the stacks, names from symbol tables, with the kernel`.
+    pub fn words(&self) -> String {
+        let by = match self.sampled_by {
+            SampledBy::CpuClock => "by a timer",
+            SampledBy::Cycles => "by the counter of cycles",
+            SampledBy::Switches => "at each switch",
+        };
+        let callers = match self.callers_by {
+            CallersBy::FramePointers => "callers from frame pointers",
+            CallersBy::Copies => "callers from copies of the stacks",
+        };
+        let names = match self.named_by {
+            NamedBy::Tables => "names from symbol tables",
+            NamedBy::DebugFiles => "names from symbol tables and debug files",
+            NamedBy::OutOfTime => "names as far as there was time",
+        };
+        let kernel = match (self.with_kernel, self.kernel_named) {
+            (true, true) => "with the kernel",
+            (true, false) => "with the kernel, whose functions have no names",
+            (false, _) => "without the kernel",
+        };
+        format!("{by}, {callers}, {names}, {kernel}")
+    }
+}
+
 /// Stacks of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
+    /// How samples were taken; `None`: not recorded, or of several that differ in it.
+    #[serde(default)]
+    pub method: Option<Method>,
     /// Samples per second of CPU time that were asked for; `None` where every event was taken (off CPU).
     pub rate_hz: Option<f64>,
     /// Samples or switches that the kernel or we had no room for.
@@ -180,9 +258,10 @@ fn add_profile(sum: &mut Option<Reading<Folded>>, more: &Reading<Profile>, of: &
         return;
     };
     if !matches!(sum, Some(Reading::Measured(_))) {
-        *sum = Some(Reading::Measured(Folded::new(profile.rate_hz)));
+        *sum = Some(Reading::Measured(Folded::new(profile.rate_hz).by(profile.method)));
     }
     let Some(Reading::Measured(folded)) = sum else { return };
+    folded.method = folded.method.filter(|method| Some(*method) == profile.method);
     folded.lost = folded.lost.saturating_add(profile.lost);
     let mut moved: HashMap<u32, u32> = HashMap::new();
     let mut place = |index: u32| {
@@ -237,6 +316,8 @@ impl Folder {
 /// Stacks of one kind while they are counted.
 #[derive(Debug, Clone, Default)]
 pub struct Folded {
+    /// As [`Profile::method`].
+    pub method: Option<Method>,
     /// As [`Profile::rate_hz`].
     pub rate_hz: Option<f64>,
     /// As [`Profile::lost`].
@@ -249,6 +330,12 @@ impl Folded {
     /// None yet; at which rate samples are taken.
     pub fn new(rate_hz: Option<f64>) -> Folded {
         Folded { rate_hz, ..Folded::default() }
+    }
+
+    /// The same, taken in this way.
+    #[must_use]
+    pub fn by(self, method: Option<Method>) -> Folded {
+        Folded { method, ..self }
     }
 
     /// Adds to a stack of a thread, outermost caller first.
@@ -277,7 +364,7 @@ impl Folded {
             let key = |stack: &Stack| (std::cmp::Reverse(stack.value), stack.role as u8, stack.thread);
             key(one).cmp(&key(other)).then_with(|| one.frames.cmp(&other.frames))
         });
-        Profile { rate_hz: self.rate_hz, lost: self.lost, stacks }
+        Profile { method: self.method, rate_hz: self.rate_hz, lost: self.lost, stacks }
     }
 }
 
@@ -364,6 +451,33 @@ mod tests {
         assert_eq!(merged.on_cpu.value().unwrap().total(Role::Sut), 6);
         assert_eq!(merged.off_cpu, Reading::missing("no right"));
         assert_eq!(Stacks::merged([]), None);
+    }
+
+    #[test]
+    fn the_method_is_kept_where_all_have_the_same() {
+        let method = Method {
+            sampled_by: SampledBy::CpuClock,
+            callers_by: CallersBy::Copies,
+            named_by: NamedBy::Tables,
+            with_kernel: true,
+            kernel_named: true,
+        };
+        let of = |method: Option<Method>| {
+            let mut one = stacks(&[(vec![1], 3)]);
+            if let Reading::Measured(profile) = &mut one.on_cpu {
+                profile.method = method;
+            }
+            one
+        };
+        let merged = |all: &[Stacks]| Stacks::merged(all).unwrap().on_cpu.value().unwrap().method;
+        let walked = Method { callers_by: CallersBy::FramePointers, ..method };
+        assert_eq!(merged(&[of(Some(method)), of(Some(method))]), Some(method));
+        assert_eq!(merged(&[of(Some(method)), of(Some(walked))]), None);
+        assert_eq!(merged(&[of(None), of(Some(method))]), None);
+        assert_ne!(method.words(), walked.words());
+        // What was written before it was recorded is still read.
+        let old = r#"{"rate_hz":999.0,"lost":0,"stacks":[]}"#;
+        assert_eq!(serde_json::from_str::<Profile>(old).unwrap().method, None);
     }
 
     proptest! {

@@ -47,4 +47,5 @@ mod wakeups;
 mod watch;
 
 pub use engine::{ObserveError, Observers};
+pub use stacks::can_sample;
 pub use watch::{LoadWatch, Names, StackWatch, Unwind, Watch};

@@ -136,6 +136,9 @@ fn missing(outcome: &ProbingOutcome) -> Vec<Block> {
 fn verdicts(outcome: &ProbingOutcome) -> Vec<Block> {
     let note = |verdict: &ProbeVerdict| {
         let title = match (&verdict.culprit, verdict.finding) {
+            (Reading::Measured(name), ProbeFinding::ServiceOrNetwork | ProbeFinding::DownstreamOrNetwork) => {
+                Text::strong(format!("{}: {name} or the way to it", verdict.state))
+            }
             (Reading::Measured(name), _) => Text::strong(format!("{}: {name}", verdict.state)),
             (_, ProbeFinding::NothingSlowed) => {
                 Text::new(format!("{}: nothing slower", verdict.state), Tone::Good)

@@ -66,10 +66,9 @@ const OF_GUESTS: [&str; 4] = ["virtio_net", "vmxnet3", "hv_netvsc", "vif"];
 
 /// The physical network card that packets to the server leave by, and its speed.
 fn link(sut: &Sut, survey: &Survey) -> Result<Link, Missing> {
-    let target = sut.target.as_ref().ok_or_else(|| Missing::new("its address is not known"))?;
-    let addresses = target.at().resolve().map_err(|error| Missing::new(error.to_string()))?;
-    let address = addresses.first().ok_or_else(|| Missing::new("its address is not known"))?;
-    let name = route::interface_to(&Root::live(), address.ip())?;
+    // Of the connection that was answered: a name that is resolved again may lead elsewhere.
+    let address = sut.address.ok_or_else(|| Missing::new("its address is not known"))?;
+    let name = route::interface_to(&Root::live(), address)?;
     let interfaces = survey.network.interfaces.clone().ok()?;
     let found = interfaces.into_iter().find(|interface| interface.name == name);
     let found = found.ok_or_else(|| Missing::new(format!("{name} is not among the network interfaces")))?;

@@ -27,7 +27,7 @@ use tare_model::stacks::Stacks;
 use tare_model::survey::Survey;
 use tare_model::topology::Topology;
 use tare_model::trial::{Trial, WarmUp};
-use tare_store::Writer;
+use tare_store::{StoreError, Writer};
 
 /// How often a wait shows the live rate and checks the interrupt flag.
 const LIVE_EVERY: Duration = Duration::from_millis(100);
@@ -204,12 +204,15 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// Puts the windows of the profile on disk.
-    pub fn keep_profile(&mut self, windows: Vec<Stacks>) -> Result<(), LabError> {
+    /// Puts the windows of the profile on disk. What was to be measured is there by now: where the disk refuses them, the result has them
+    /// all the same, and says so.
+    pub fn keep_profile(&mut self, windows: Vec<Stacks>) {
+        let Some(Err(error)) = self.written.as_mut().map(|written| written.profile(windows)) else { return };
+        let text = format!("the record lacks the call stacks: {error}");
+        self.progress.show(Event::Notice(format!("{text} ({})", error.hint())));
         if let Some(written) = &mut self.written {
-            written.profile(windows)?;
+            written.remark(Warning { id: "profile-not-kept".into(), text, hint: error.hint().into() });
         }
-        Ok(())
     }
 
     /// Whether no further trial of the asked level, or of a command, is needed or fits, where that is not a matter of their number.
@@ -293,9 +296,12 @@ impl<'a> Running<'a> {
         let mut end = end;
         let record = written.map(|written| {
             let was_interrupted = matches!(end, Err(LabError::Interrupted));
-            let (record, closed) = written.end(was_interrupted.then(interrupted));
+            let (mut record, closed) = written.end(was_interrupted.then(interrupted));
             if let (Ok(()), Err(error)) = (&end, closed) {
                 end = Err(error.into());
+            }
+            if let Err(LabError::Store(error)) = &end {
+                record.notices.push(not_kept(error));
             }
             record
         });
@@ -311,6 +317,16 @@ impl<'a> Running<'a> {
 fn identity(survey: Survey, mut programs: Vec<Program>) -> Identity {
     programs.extend(of_processes(&Root::live(), Role::Tare, &[std::process::id()]));
     Identity { tare: env!("CARGO_PKG_VERSION").to_owned(), survey, programs }
+}
+
+/// Of a result that is shown and is not on disk as a whole.
+fn not_kept(error: &StoreError) -> Warning {
+    Warning {
+        id: "record-not-kept".into(),
+        text: format!("the record could not be written to its end: {error}"),
+        hint: "what was measured until then is shown here; free space, or name another file with -o, and run again"
+            .into(),
+    }
 }
 
 fn interrupted() -> Warning {

@@ -1,4 +1,4 @@
-//! The record that a session writes, on disk and in memory: each part is in both or in neither.
+//! The record that a session writes, on disk and in memory: each trial is in both or in neither.
 
 use tare_model::Record;
 use tare_model::identity::Identity;
@@ -67,18 +67,23 @@ impl Written {
         Ok(())
     }
 
+    /// The windows are in the record in any case; the error is that of the file.
     pub(crate) fn profile(&mut self, windows: Vec<Stacks>) -> Result<(), StoreError> {
-        for window in windows {
-            self.writer.profiled(&window)?;
-            self.record.profile.push(window);
-        }
-        Ok(())
+        let written = windows.iter().try_for_each(|window| self.writer.profiled(window));
+        self.record.profile.extend(windows);
+        written
     }
 
     pub(crate) fn notice(&mut self, warning: Warning) -> Result<(), StoreError> {
         self.writer.notice(&warning)?;
         self.record.notices.push(warning);
         Ok(())
+    }
+
+    /// A warning about the file itself, which may refuse it.
+    pub(crate) fn remark(&mut self, warning: Warning) {
+        self.writer.notice(&warning).ok();
+        self.record.notices.push(warning);
     }
 
     pub(crate) fn intervention(&mut self, tried: Intervention) -> Result<(), StoreError> {
@@ -91,10 +96,33 @@ impl Written {
     pub(crate) fn end(mut self, last: Option<Warning>) -> (Record, Result<(), StoreError>) {
         if let Some(warning) = last {
             // What is wrong with the file is said by its end; the reader of this result is to know it in any case.
-            self.writer.notice(&warning).ok();
-            self.record.notices.push(warning);
+            self.remark(warning);
         }
         let finished = self.writer.finish();
         (self.record, finished)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tare_model::Missing;
+
+    #[test]
+    fn a_profile_that_the_disk_refuses_is_in_the_result_all_the_same() {
+        let known = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/records/program-computes.tare");
+        let Record { machine, plan, identity, .. } = tare_store::read(known.as_ref()).expect("a record");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("result.tare");
+        let writer = Writer::create(&path, &machine, &plan).expect("a writer");
+        let identity = *identity.expect("knows who took part");
+        let mut written = Written::begin(writer, machine, plan, identity, Vec::new()).expect("begun");
+        std::fs::write(&path, "no database any more").expect("overwritten");
+        let window = || Stacks::missing(Missing::new("not permitted"));
+        written.profile(vec![window(), window()]).expect_err("no file that could take it");
+        written.remark(Warning { id: "profile-not-kept".into(), text: "why".into(), hint: "what".into() });
+        let (record, closed) = written.end(None);
+        assert!(closed.is_err());
+        assert_eq!((record.profile.len(), record.notices.len()), (2, 1));
     }
 }

@@ -1,9 +1,11 @@
 //! `program-cpu-bound`: a command that was on a CPU, or ready for one, for most of its time.
 
+use crate::accounting::{Limit, LimitedBy};
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, program_shares};
 use crate::bottlenecks::program_time::ProgramTime;
 use crate::bottlenecks::rank::{Claim, Rank};
+use crate::bottlenecks::signs::parallel::works_by_itself;
 use crate::capacity::levels::Accounting;
 use crate::capacity::runs::CPU_BOUND;
 use tare_model::outcome::{Cause, GrossIs};
@@ -34,11 +36,12 @@ fn describe(accounting: &Accounting) -> Draft {
     let (busy, support, mut evidence) = program_shares(accounting, |cpus| cpus >= CPU_BOUND);
     let time = ProgramTime::of(accounting).filter(ProgramTime::is_part);
     evidence.extend(time.iter().flat_map(ProgramTime::evidence));
+    let at_once = works_by_itself(accounting).map_or_else(String::new, |limit| at_once(&limit, accounting));
     let summary = match &time {
-        None => format!("The program itself is the bottleneck: {busy}."),
+        None => format!("The program itself is the bottleneck: {busy}.{at_once}"),
         Some(time) => {
             format!(
-                "The program itself is the bottleneck for a part of its time only: {busy}, and {}.",
+                "The program itself is the bottleneck for a part of its time only: {busy}, and {}.{at_once}",
                 time.words()
             )
         }
@@ -52,6 +55,19 @@ fn describe(accounting: &Accounting) -> Draft {
         confirm: "the time of a run follows the work it is given".to_owned(),
         ..Draft::default()
     }
+}
+
+/// Of a program that could use more CPUs than its threads do.
+fn at_once(limit: &Limit, accounting: &Accounting) -> String {
+    let usable = accounting.sut().map_or(0, |sut| sut.usable.len());
+    let threads = limit.threads.round().max(1.0);
+    let works = match (limit.by, threads <= 1.0) {
+        (LimitedBy::Threads, true) => "One thread works: it is the limit".to_owned(),
+        (LimitedBy::Threads, false) => format!("{threads:.0} threads work: they are the limit"),
+        (_, true) => "One thread works at a time: it is the limit".to_owned(),
+        (_, false) => format!("{threads:.0} threads work at a time: they are the limit"),
+    };
+    format!(" {works}, and the program may use {usable} CPUs.")
 }
 
 static PAGE: Page = Page {
@@ -69,8 +85,8 @@ static PAGE: Page = Page {
         "`cpu-contended`, `cpu-quota-throttled`, `steal`: the program was ready and did not run. They come \
          first from 12 % on.",
         "`program-idle`: it was on no CPU for most of the time.",
-        "One full thread of many: 1.0 CPU busy on a large machine is a serial program. More CPUs do not \
-         help.",
+        "One thread that works (of many, or one after the other, as a runtime moves the work): 1.0 CPU busy on a large machine is a serial program, as a \
+         benchmark of one thread is. The summary says so. More CPUs do not help.",
     ],
     to_do: &[
         "Profile it: `perf record -g -- PROGRAM` and `perf report`, `perf stat -d -- PROGRAM`.",

@@ -84,6 +84,8 @@ static PAGE: Page = Page {
         "Packets per second handled there, and how many of them are not the server's.",
         "Soft interrupts are sampled at ticks, and packets may be counted twice (bridges, steering). So the \
          share is an estimate, and is 0 unless others have more than half.",
+        "All of TCP counts as the server's own where it calls other servers, where its connections came and went, and where the \
+         reference server is loaded interleaved with it.",
     ],
     looks_the_same: &[
         "`server-cpu-bound`: the packets are the server's own. On loopback the sender does the receiver's \

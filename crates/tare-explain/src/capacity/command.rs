@@ -45,13 +45,17 @@ fn level_of(
 /// A run's time without what others took, part by part.
 struct Chain {
     net_s: f64,
+    /// What it is at least, if no two threads waited at once and each wait kept all others from the end; never less than its CPU time on all
+    /// CPUs.
+    least_s: f64,
     parts: BTreeMap<TareCause, f64>,
 }
 
 /// What follows from the run's own accounting: its threads' waits for others, stolen time, and the clock.
 ///
 /// A second of waiting delays the end by a second only where one thread is at work; where several are, it is
-/// divided by how many are running or ready on average.
+/// divided by how many are running or ready on average. That is right where they wait alike; where one waits for the other at the end of a
+/// part (a merge of two sorted halves), each wait may have delayed the end by all of it.
 fn chain(window: &Closed, reference_hz: Option<f64>) -> Option<Chain> {
     let gross_s = mean_s(window)?;
     let sut = window.sut.as_ref()?;
@@ -86,8 +90,10 @@ fn chain(window: &Closed, reference_hz: Option<f64>) -> Option<Chain> {
         net_s = undisturbed_s - on_cpu_s + on_cpu_s * clock / reference;
         parts.insert(TareCause::Clock, (undisturbed_s / net_s).ln());
     }
+    let cpu_s = ratio(sut.run_s, sut.usable.len().max(1) as f64 * runs);
+    let least_s = (gross_s - taken_s * at_work).max(cpu_s).min(undisturbed_s) * net_s / undisturbed_s;
     let whole = net_s.is_finite() && net_s > 0.0 && parts.values().all(|part| part.is_finite());
-    whole.then_some(Chain { net_s, parts })
+    whole.then_some(Chain { net_s, least_s, parts })
 }
 
 /// Gross → tare → net of one command.
@@ -146,9 +152,10 @@ pub(crate) fn estimate_net(
         .map(|(place, (cause, part))| (*cause, *part, ci(place + 1)))
         .collect();
     let clocked = pooled.parts.contains_key(&TareCause::Clock);
+    let lower = ratio(pooled.least_s, pooled.net_s).clamp(f64::MIN_POSITIVE, 1.0);
     Ok(NetEstimate {
         net,
-        net_ci95,
+        net_ci95: net_ci95.and_then(|interval| Interval::new(interval.lo * lower, interval.hi)),
         net_of_trials: net_ci95,
         parts,
         reference_hz: reference_hz.filter(|_| clocked),

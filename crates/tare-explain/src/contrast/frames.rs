@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use tare_model::observation::Role;
-use tare_model::stacks::{FrameKind, Stacks};
+use tare_model::stacks::{FrameKind, Method, NamedBy, Stacks};
 use tare_model::{Missing, Reading};
 use tare_stats::t_quantile;
 
@@ -77,10 +77,39 @@ pub struct FrameChanges {
 
 /// Compares the on-CPU stacks of a role between two sets of trials.
 ///
-/// Missing where either set has no stacks, with the reason that they give.
+/// Missing where either set has no stacks, with the reason that they give, and where the two were not sampled in the same way: then another
+/// share may be the other way's.
 pub fn changed(before: &[&Stacks], after: &[&Stacks], role: Role) -> Reading<FrameChanges> {
     let sets = counted(before, role).and_then(|before| Ok([before, counted(after, role)?]));
-    sets.map(|sets| compare(&sets)).into()
+    sets.and_then(|sets| alike(before, after).map(|()| compare(&sets))).into()
+}
+
+/// Whether all were sampled in one way.
+fn alike(before: &[&Stacks], after: &[&Stacks]) -> Result<(), Missing> {
+    const AGAIN: &str = "measure both again, in the same way (the same tare, rights and options of --stacks)";
+    let of = |all: &[&Stacks]| -> Result<Option<Method>, Missing> {
+        let mut methods: Vec<Option<Method>> =
+            all.iter().filter_map(|stacks| Some(stacks.on_cpu.value()?.method)).collect();
+        methods.dedup();
+        match methods[..] {
+            [one] => Ok(one),
+            _ => Err(Missing::with_remedy("the windows of one run were not sampled in one way", AGAIN)),
+        }
+    };
+    let (a, b) = (of(before)?, of(after)?);
+    let are_named = [a, b].iter().flatten().all(|method| method.named_by != NamedBy::OutOfTime);
+    if a == b && are_named {
+        return Ok(());
+    }
+    let words = |method: Option<Method>| {
+        method.map_or_else(|| "in a way that was not recorded".to_owned(), |method| method.words())
+    };
+    let why = format!(
+        "the functions of the two runs are not compared: A's were sampled {}; B's {}",
+        words(a),
+        words(b)
+    );
+    Err(Missing::with_remedy(why, AGAIN))
 }
 
 /// A function, wherever its module lies: another build of it is at another place.
@@ -267,6 +296,50 @@ mod tests {
         let steady = [trial(&[("a", 380), ("b", 620)]), trial(&[("a", 380), ("b", 620)])];
         assert!(!changes(&corrected, &steady).changes.is_empty());
         assert_eq!(changes(&corrected, &wild).changes, []);
+    }
+
+    #[test]
+    fn what_was_sampled_in_two_ways_is_not_compared() {
+        use tare_model::stacks::{CallersBy, SampledBy};
+        let method = Method {
+            sampled_by: SampledBy::CpuClock,
+            callers_by: CallersBy::Copies,
+            named_by: NamedBy::Tables,
+            with_kernel: true,
+            kernel_named: true,
+        };
+        let by = |method: Option<Method>, counts: &[(&str, u64)]| {
+            let mut one = trial(counts);
+            if let Reading::Measured(profile) = &mut one.on_cpu {
+                profile.method = method;
+            }
+            one
+        };
+        let (few, many) = ([("a", 300), ("b", 700)], [("a", 700), ("b", 300)]);
+        let found = |a: Option<Method>, b: Option<Method>| {
+            let (a, b) = (by(a, &few), by(b, &many));
+            changed(&[&a, &a], &[&b, &b], Role::Sut).ok()
+        };
+        assert!(!found(Some(method), Some(method)).unwrap().changes.is_empty());
+        assert!(!found(None, None).unwrap().changes.is_empty());
+        let others = [
+            Method { callers_by: CallersBy::FramePointers, ..method },
+            Method { sampled_by: SampledBy::Cycles, ..method },
+            Method { named_by: NamedBy::DebugFiles, ..method },
+            Method { with_kernel: false, ..method },
+        ];
+        for other in others {
+            let why = found(Some(method), Some(other)).unwrap_err();
+            assert!(why.why.contains("not compared") && !why.remedy.is_empty(), "{why:?}");
+        }
+        assert!(found(None, Some(method)).unwrap_err().why.contains("not recorded"));
+        // Which functions had no names for lack of time is chance.
+        let cut = Method { named_by: NamedBy::OutOfTime, ..method };
+        assert!(found(Some(cut), Some(cut)).is_err());
+        // And one run with two ways.
+        let (one, other) = (by(Some(method), &few), by(Some(others[0]), &few));
+        let mixed = changed(&[&one, &other], &[&one, &one], Role::Sut).ok().unwrap_err();
+        assert!(mixed.why.contains("one run"), "{mixed:?}");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! decided by their unfavourable ends.
 
 use super::measured::{Est, Measured};
+use std::net::SocketAddr;
 use tare_model::probing::ProbeKind;
 
 /// What takes longer by less than this share is not called slower.
@@ -30,15 +31,24 @@ pub(super) enum Judged {
     /// The network, as this probe sees it.
     Network(usize),
     /// What the service calls.
-    Downstream(usize),
+    Downstream(usize, Way),
     /// The service itself.
-    Service,
+    Service(Way),
     /// Nothing that it calls was named or probed.
     CallsUnknown,
     /// All that it calls got slower by about the same ratio.
     AllAlike(Vec<usize>),
     /// These can explain half of it or more, and none must.
     Open(Vec<usize>),
+}
+
+/// Whether the way from here to a server was seen to be as fast as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// There is none, or a probe shows that it is not slower by what matters.
+    Clear,
+    /// No probe goes there that the server itself does not answer.
+    Unseen,
 }
 
 /// What a probe may explain of the service's added time, seconds.
@@ -83,12 +93,15 @@ pub(super) fn judge(measured: &Measured<'_>, service: usize, state: usize) -> Ju
         [cause] => {
             let called = calls.iter().flatten().find(|(probe, _)| *probe == cause.probe);
             let alike = case.slower_alike(cause, called.and_then(|(_, times)| *times));
-            return if alike.is_empty() { Judged::Downstream(cause.probe) } else { Judged::AllAlike(alike) };
+            return match alike.is_empty() {
+                true => Judged::Downstream(cause.probe, case.way_to(cause.probe, &added)),
+                false => Judged::AllAlike(alike),
+            };
         }
         _ => {}
     }
     if let Some(probe) = case.shown_by_paths(&candidates, &ratio) {
-        return Judged::Downstream(probe);
+        return Judged::Downstream(probe, case.way_to(probe, &added));
     }
     let most: f64 = candidates.iter().map(|candidate| candidate.most).sum();
     if most >= CAUSE_SHARE * added.lo {
@@ -106,7 +119,7 @@ pub(super) fn judge(measured: &Measured<'_>, service: usize, state: usize) -> Ju
     let is_alike = |one: &&Candidate| is_as_slow(&one.ratio, &ratio) && one.ratio.lo > 1.0 + SLOWER_SHARE;
     match !downstream.is_empty() && downstream.iter().all(is_alike) {
         true => Judged::AllAlike(downstream.iter().map(|candidate| candidate.probe).collect()),
-        false => Judged::Service,
+        false => Judged::Service(case.way_to(service, &added)),
     }
 }
 
@@ -179,6 +192,23 @@ impl Case<'_> {
             (0..probes.len()).filter(|other| !is_tcp(other)).all(|other| self.host(other) != self.host(*at))
         };
         same.or_else(|| tcp.into_iter().find(|at| probe == self.service && serves_nobody(at)))
+    }
+
+    /// Whether the way to a probe's server explains none of what matters: of the time that the service takes longer. A connection probe that
+    /// goes there has been judged by now. Another request to the same host that is hardly slower went the same way.
+    fn way_to(&self, probe: usize, added: &Est) -> Way {
+        let probes = &self.measured.run.probes;
+        let address = probes[probe].address.as_deref();
+        let is_here = address
+            .and_then(|address| address.parse::<SocketAddr>().ok())
+            .is_some_and(|address| address.ip().is_loopback());
+        let is_quick = |at: &usize| {
+            let other = self.measured.added_within(*at, self.state);
+            let most = other.map_or(f64::INFINITY, |other| ROUND_TRIPS_MAX * other.hi.max(0.0));
+            *at != probe && self.host(*at) == self.host(probe) && most < CAUSE_SHARE * added.lo
+        };
+        let is_shown = || self.host(probe).is_some() && (0..probes.len()).any(|at| is_quick(&at));
+        if is_here || self.network_to(probe).is_some() || is_shown() { Way::Clear } else { Way::Unseen }
     }
 
     /// Those to the service and to what it calls, each once.

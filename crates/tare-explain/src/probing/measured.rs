@@ -1,12 +1,14 @@
 //! The median of each window, and estimates over rounds: a window is one value, rounds are the replicates.
 
-use tare_model::probing::{ProbeWindow, ProbingRun};
+use std::collections::BTreeSet;
+use tare_model::probing::{ProbeKind, ProbeWindow, ProbingRun};
 use tare_stats::{level_of_each, mean, stdev, t_quantile};
 
 /// Fewer requests in a window have no median.
 const REQUESTS_MIN: usize = 5;
 
-/// An estimate with an interval that holds together with all others of the table. Without a spread its ends are infinite.
+/// An estimate with an interval that holds together with all others that are held against the first state: those of the table's ratios and
+/// differences, and those that verdicts compare (Bonferroni). Without a spread its ends are infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Est {
     pub value: f64,
@@ -41,8 +43,8 @@ impl<'a> Measured<'a> {
                 of_state[window.round as usize] = quantile(&[window], 0.5, run.plan.timeout_s, REQUESTS_MIN);
             }
         }
-        // A ratio and a difference each.
-        let level = level_of_each(2 * probes * states.saturating_sub(1));
+        // A ratio and a difference each, and what verdicts compare beside them.
+        let level = level_of_each((2 * probes + compared(run)) * states.saturating_sub(1));
         Measured { run, medians, level }
     }
 
@@ -55,7 +57,7 @@ impl<'a> Measured<'a> {
     pub fn rounds_done(&self) -> u32 {
         let states = self.run.states.iter().enumerate().filter(|(_, state)| state.failed.is_none());
         let of_state = |state: usize| {
-            let rounds: std::collections::BTreeSet<u32> = self
+            let rounds: BTreeSet<u32> = self
                 .run
                 .windows
                 .iter()
@@ -134,6 +136,15 @@ impl<'a> Measured<'a> {
         let half = half.unwrap_or(f64::INFINITY);
         Some(Est { value, lo: value - half, hi: value + half })
     }
+}
+
+/// Intervals of verdicts that are of two probes, for each state: a service without each that it calls, and each that is called without the
+/// network to it.
+fn compared(run: &ProbingRun) -> usize {
+    let calls = || run.probes.iter().flat_map(|probe| probe.calls.iter().flatten()).map(|call| &call.probe);
+    let has_network = run.probes.iter().any(|probe| probe.kind == ProbeKind::Tcp);
+    let called = if has_network { calls().collect::<BTreeSet<&String>>().len() } else { 0 };
+    calls().count() + called
 }
 
 /// A quantile of all requests of these windows: one that timed out took the time limit, one that failed otherwise took longer than

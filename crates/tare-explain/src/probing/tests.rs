@@ -113,18 +113,36 @@ const SOME: &[(&str, Option<u32>)] = &[("db", None)];
 #[test]
 fn the_database_answers_as_before_and_the_service_takes_twice_as_long() {
     let cases = [svc(SOME, &[8.0, 16.8]), db(&[1.0, 1.03])];
-    let outcome = found(&cases, NOISE, 5, ProbeFinding::Service, Some("svc"));
+    let outcome = found(&cases, NOISE, 6, ProbeFinding::ServiceOrNetwork, Some("svc"));
     let text = &outcome.verdicts[0].text;
     assert!(text.contains("svc takes 2.") && text.contains("db 1.0") && text.contains("hosts"), "{text}");
 }
 
 #[test]
 fn the_database_explains_what_the_service_takes_longer() {
-    found(&[svc(ONCE, &[8.0, 28.0]), db(&[1.0, 21.0])], NOISE, 5, ProbeFinding::Downstream, Some("db"));
-    found(&[svc(SOME, &[8.0, 28.0]), db(&[1.0, 21.0])], NOISE, 5, ProbeFinding::Downstream, Some("db"));
+    found(
+        &[svc(ONCE, &[8.0, 28.0]), db(&[1.0, 21.0])],
+        NOISE,
+        5,
+        ProbeFinding::DownstreamOrNetwork,
+        Some("db"),
+    );
+    found(
+        &[svc(SOME, &[8.0, 28.0]), db(&[1.0, 21.0])],
+        NOISE,
+        5,
+        ProbeFinding::DownstreamOrNetwork,
+        Some("db"),
+    );
     // Three calls an answer, which somebody said.
     let thrice: &[(&str, Option<u32>)] = &[("db", Some(3))];
-    found(&[svc(thrice, &[8.0, 23.0]), db(&[1.0, 6.0])], NOISE, 5, ProbeFinding::Downstream, Some("db"));
+    found(
+        &[svc(thrice, &[8.0, 23.0]), db(&[1.0, 6.0])],
+        NOISE,
+        5,
+        ProbeFinding::DownstreamOrNetwork,
+        Some("db"),
+    );
     // Of two databases one is slow.
     let both: &[(&str, Option<u32>)] = &[("db", None), ("other", None)];
     let other = case("other", ProbeKind::Redis, "10.0.0.3:1", None, &[0.5, 0.5]);
@@ -132,7 +150,7 @@ fn the_database_explains_what_the_service_takes_longer() {
         &[svc(both, &[8.0, 28.0]), db(&[1.0, 21.0]), other],
         NOISE,
         5,
-        ProbeFinding::Downstream,
+        ProbeFinding::DownstreamOrNetwork,
         Some("db"),
     );
 }
@@ -143,10 +161,10 @@ fn a_path_that_does_not_call_the_database_shows_whose_fault_it_is() {
     let unknown = || vec![svc(SOME, &[8.0, 20.0]), db(&[1.0, 4.0])];
     found(&unknown(), NOISE, 5, ProbeFinding::Undecided, None);
     let with_path: Vec<Case> = unknown().into_iter().chain([still(&[3.0, 3.1])]).collect();
-    found(&with_path, NOISE, 5, ProbeFinding::Downstream, Some("db"));
+    found(&with_path, NOISE, 5, ProbeFinding::DownstreamOrNetwork, Some("db"));
     // That path is slow too, and the database is not.
     let cases = [svc(SOME, &[8.0, 20.0]), still(&[3.0, 9.0]), db(&[1.0, 1.0])];
-    found(&cases, NOISE, 5, ProbeFinding::Service, Some("svc"));
+    found(&cases, NOISE, 5, ProbeFinding::ServiceOrNetwork, Some("svc"));
 }
 
 #[test]
@@ -160,6 +178,34 @@ fn the_network_is_the_cause_where_a_connection_takes_longer() {
     // A connection takes 10 µs longer, beside a service that takes 10 ms longer.
     let cases = [svc(SOME, &[8.0, 18.0]), db(&[1.0, 1.0]), net(&[0.05, 0.06])];
     found(&cases, NOISE, 5, ProbeFinding::Service, Some("svc"));
+}
+
+/// A delay on the way from here would look the same.
+#[test]
+fn a_server_elsewhere_is_named_alone_only_where_the_way_to_it_was_seen() {
+    use ProbeFinding::{Downstream, DownstreamOrNetwork, Service, ServiceOrNetwork};
+    let service = |address: &str| case("svc", ProbeKind::Http, address, Some(&[]), &[8.0, 28.0]);
+    let outcome = found(&[service("10.0.0.1:80")], NOISE, 5, ServiceOrNetwork, Some("svc"));
+    let verdict = &outcome.verdicts[0];
+    assert!(verdict.text.contains("the way to svc"), "{}", verdict.text);
+    assert!(verdict.hint.contains("tcp://10.0.0.1:PORT"), "{}", verdict.hint);
+    // On this host there is no way, and what else the same host answers went by it.
+    for address in ["127.0.0.1:80", "[::1]:80"] {
+        found(&[service(address)], NOISE, 5, Service, Some("svc"));
+    }
+    let cases = [service("10.0.0.1:80"), net(&[0.2, 0.2])];
+    found(&cases, NOISE, 5, Service, Some("svc"));
+    let cases = [svc(ONCE, &[8.0, 28.0]), db(&[1.0, 1.0]), still(&[3.0, 3.1])];
+    found(&cases, NOISE, 5, Service, Some("svc"));
+    // One that is slow itself shows nothing.
+    let cases = [svc(ONCE, &[8.0, 28.0]), db(&[1.0, 1.0]), still(&[3.0, 13.0])];
+    found(&cases, NOISE, 5, ServiceOrNetwork, Some("svc"));
+    // The same of what is called.
+    let outcome =
+        found(&[svc(ONCE, &[8.0, 28.0]), db(&[1.0, 21.0])], NOISE, 5, DownstreamOrNetwork, Some("db"));
+    assert!(outcome.verdicts[0].text.contains("the way to db"), "{}", outcome.verdicts[0].text);
+    let link = case("link", ProbeKind::Tcp, "10.0.0.2:22", None, &[0.2, 0.2]);
+    found(&[svc(ONCE, &[8.0, 28.0]), db(&[1.0, 21.0]), link], NOISE, 5, Downstream, Some("db"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What was found, in words.
 
-use super::judge::{Judged, ROUNDS_MIN, SLOWER_SHARE, judge};
+use super::judge::{Judged, ROUNDS_MIN, SLOWER_SHARE, Way, judge};
 use super::measured::{Est, Measured};
 use super::rows::failures;
 use tare_model::probing::{ProbeFinding, ProbeKind, ProbeVerdict};
@@ -104,7 +104,7 @@ impl Words<'_> {
 
     /// What was found, the probe of the cause, the conclusion in words, what to do next.
     fn conclude(&self, judged: &Judged) -> (ProbeFinding, Option<usize>, String, String) {
-        use ProbeFinding::{Downstream, Network, Service, Undecided};
+        use ProbeFinding::{Downstream, DownstreamOrNetwork, Network, Service, ServiceOrNetwork, Undecided};
         let service = self.name(self.service);
         match judged {
             Judged::NoFigure(probe) => {
@@ -122,12 +122,22 @@ impl Words<'_> {
                     "measure the way to that host: mtr, tc -s qdisc, ethtool -S".into(),
                 )
             }
-            Judged::Downstream(probe) => {
+            Judged::Downstream(probe, Way::Unseen) => {
+                let cause = format!("{0} or the way to {0} is the cause of most of it", self.name(*probe));
+                (DownstreamOrNetwork, Some(*probe), cause, self.separated(*probe))
+            }
+            Judged::Service(Way::Unseen) => {
+                let cause = format!(
+                    "{service} itself, the hosts that it runs on, or the way to {service} is the cause, and no probe shows which"
+                );
+                (ServiceOrNetwork, Some(self.service), cause, self.separated(self.service))
+            }
+            Judged::Downstream(probe, Way::Clear) => {
                 let name = self.name(*probe);
                 let hint = format!("measure it under this load: tare run with the server of {name} as --pid");
                 (Downstream, Some(*probe), format!("{name} is the cause of most of it"), hint)
             }
-            Judged::Service => {
+            Judged::Service(Way::Clear) => {
                 let cause = format!("{service} itself or the hosts that it runs on are the cause");
                 let hint = format!("measure it under this load: tare run names the bottleneck of {service}");
                 (Service, Some(self.service), cause, hint)
@@ -163,6 +173,16 @@ impl Words<'_> {
                 (Undecided, None, why, hint)
             }
         }
+    }
+
+    /// Which probe tells a server from the way to it.
+    fn separated(&self, probe: usize) -> String {
+        let address = self.measured.run.probes[probe].address.as_deref();
+        let host = address.and_then(|address| address.rsplit_once(':')).map_or("HOST", |(host, _)| host);
+        format!(
+            "a connection probe to the same host separates them: --probe net=tcp://{host}:PORT, with a port that somebody listens on \
+             (ssh, say)"
+        )
     }
 
     fn no_figure(&self, probe: usize) -> (String, String) {

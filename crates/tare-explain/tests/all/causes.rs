@@ -10,7 +10,7 @@ use tare_model::metric::Subject;
 use tare_model::metrics::{client, connections, memory, network, open_files, pmu, pressure};
 use tare_model::observation::Role;
 use tare_model::outcome::{Cause, GrossIs, Outcome};
-use tare_model::plan::Purpose;
+use tare_model::plan::{Purpose, Workload};
 use tare_model::stacks::{Folded, Folder, Frame, FrameKind};
 use tare_model::trial::{ErrorKind, HttpDetail, RESET};
 use tare_model::{Missing, Reading, Record};
@@ -185,7 +185,8 @@ fn a_group_at_its_limit_of_memory_is_named_and_a_slow_disk_is_not_that() {
 }
 
 fn flooded(own_hz: f64) -> Record {
-    let scene = Scene { threads: vec![server(0.97, 0.0), generator(0.3, 0.0)], ..Scene::default() };
+    let threads = vec![server(0.97, 0.0), generator(0.3, 0.0)];
+    let scene = Scene { threads, rate_hz: 900.0, ..Scene::default() };
     counted(
         asked(&scene),
         &scene,
@@ -217,6 +218,29 @@ fn packets_that_are_others_on_the_servers_cpu_are_distinguished_from_its_own() {
             vec![DownstreamSeen { name: "app".to_owned(), ..DownstreamSeen::default() }];
     }
     silent(&proxy, Cause::SoftirqSaturated);
+    // Interleaved with the reference server, which answers five times as much as this one: those packets are tare's own.
+    let mut interleaved = counted(flooded(1000.0), &scene, &tcp(49_000.0));
+    let Workload::Http(http) = &mut interleaved.plan.workload else { unreachable!() };
+    http.levels.iter_mut().for_each(|level| level.arms = 2);
+    silent(&interleaved, Cause::SoftirqSaturated);
+    // Connections that came and went carried most of the requests: their packets are in no count but that of all TCP.
+    let busy = Scene {
+        threads: vec![server(0.97, 0.0), generator(0.3, 0.0)],
+        rate_hz: 20_000.0,
+        ..Scene::default()
+    };
+    let new_connections = |of_tcp: &[(&tare_model::metric::Descriptor, Subject, f64)]| {
+        let counts = [
+            (&network::SOFTNET_PACKETS, Subject::Cpu(0), 100_000.0),
+            (&connections::SERVER_SEGMENTS_IN, Subject::Machine, 9_000.0),
+            (&connections::CLIENT_SEGMENTS_IN, Subject::Machine, 9_000.0),
+        ];
+        counted(counted(asked(&busy), &busy, &counts), &busy, of_tcp)
+    };
+    silent(&new_connections(&[]), Cause::SoftirqSaturated);
+    silent(&new_connections(&tcp(45_000.0)), Cause::SoftirqSaturated);
+    // So few segments of TCP are not all of the packets, whoever sent them.
+    has_bottleneck(&new_connections(&tcp(11_000.0)), Cause::SoftirqSaturated);
     // It may speak something else than TCP.
     let mut datagrams = flooded(1000.0);
     for trial in &mut datagrams.trials {

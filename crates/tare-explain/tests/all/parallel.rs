@@ -265,6 +265,63 @@ fn a_mutex_of_gos_own_is_a_limit_of_a_server_and_one_goroutine_is_none_of_a_prog
     assert!(!outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::ParallelismLimited));
 }
 
+/// `go test -bench` of one goroutine: the runtime moves it from thread to thread, and none of them is full.
+#[test]
+fn a_benchmark_of_one_thread_is_its_own_limit_and_no_fault() {
+    let moved = |at: u32, run: f64| free("bench.test", SUT_PID + at, at % 2, run);
+    let scene = Scene { threads: vec![moved(1, 0.48), moved(2, 0.5)], ..Scene::default() };
+    let runs = [(2.0, 0, scene.clone()), (2.01, 0, scene.clone()), (1.99, 0, scene)];
+    let record = at_once(parked(commands(&runs), &[0, 1]), &[2, 190, 8]);
+    for runtime in [Some(Runtime::Go), None] {
+        let record = of_program(record.clone(), "/srv/bench.test", runtime, &[]);
+        let (outcome, finding) = named(&record, Cause::ProgramCpuBound);
+        assert!(
+            finding.summary.contains("One thread works at a time: it is the limit"),
+            "{}",
+            finding.summary
+        );
+        assert!(
+            !outcome.verdict.findings.iter().any(|finding| finding.cause == Cause::ParallelismLimited),
+            "{:#?}",
+            outcome.verdict.findings
+        );
+    }
+    // The setting of its environment is another matter: that can be raised.
+    let limited = of_program(record, "/srv/bench.test", Some(Runtime::Go), &[("GOMAXPROCS", "1")]);
+    named(&limited, Cause::ParallelismLimited);
+    // A program that uses both CPUs has no such limit, and nothing is said of one.
+    let both = Scene { threads: vec![moved(1, 0.97), moved(2, 0.97)], ..Scene::default() };
+    let record = commands(&[(2.0, 0, both.clone()), (2.01, 0, both)]);
+    let (_, finding) = named(&record, Cause::ProgramCpuBound);
+    assert!(!finding.summary.contains("limit"), "{}", finding.summary);
+}
+
+/// Two threads that wait for each other, as those of a sort do, beside builds: whether a wait of one delayed the end by all of it or by a part is
+/// not known, and the interval of net says so. Nobody calls that a lock.
+#[test]
+fn net_of_threads_that_wait_for_each_other_is_no_more_exact_than_what_is_known() {
+    let sorts = |at: u32, run: f64, wait: f64| Thread { wait, ..free("sort", SUT_PID + at, at % 2, run) };
+    let build = |cpu: u32| Thread::new(Role::Other, "cc1", 900 + cpu, cpu, 0.4, 0.0);
+    let beside = |threads: Vec<Thread>| {
+        let scene =
+            Scene { threads: threads.into_iter().chain([build(0), build(1)]).collect(), ..Scene::default() };
+        let runs = [(2.0, 0, scene.clone()), (2.01, 0, scene.clone()), (1.99, 0, scene)];
+        explain(&commands(&runs))
+    };
+    let bounds = |outcome: &Outcome| match &outcome.figures.net {
+        NetOrMissing::Net(net) => (net.value, net.ci95.expect("three runs")),
+        NetOrMissing::Missing(missing) => panic!("{missing}"),
+    };
+    let outcome = beside(vec![sorts(1, 0.2, 0.1), sorts(2, 0.5, 0.45)]);
+    let (value, [low, high]) = bounds(&outcome);
+    assert!(value > 1.05 && low < 0.95 && high > value, "{low} {value} {high}");
+    let names = [Cause::LockContended, Cause::ParallelismLimited];
+    assert!(!names.contains(&outcome.verdict.bottleneck), "{:?}", outcome.verdict.bottleneck);
+    // Of one thread each wait delays the end by all of it.
+    let (value, [low, _]) = bounds(&beside(vec![sorts(2, 0.5, 0.45)]));
+    assert!(low > 0.97 * value, "{low} {value}");
+}
+
 /// Workers wait for the lock of an accept queue while there are fewer requests than workers.
 #[test]
 fn more_threads_in_a_lock_than_requests_wait_for_work() {

@@ -38,18 +38,17 @@ impl Client for Runner {
         let mut child = process::spawn(&mut command, &Confinement::default()).map_err(failed)?;
         let pid = child.id();
         let said = child.stderr.take().map(kept);
-        let (done, wait) = mpsc::channel::<()>();
-        std::thread::scope(|scope| {
-            // Whoever takes too long is ended, with all that it started; it is not reaped until then, so that the number is its own.
-            scope.spawn(move || {
-                if wait.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_err() {
-                    process::kill_group(pid, Signal::Kill).ok();
-                }
-            });
-            process::has_ended(pid, true).ok();
-            done.send(()).ok();
-        });
-        let in_time = Instant::now() < deadline;
+        let ended = match awaited(pid) {
+            Ok(ended) => ended,
+            Err(error) => {
+                process::kill_group(pid, Signal::Kill).ok();
+                reaped(pid);
+                return Err(ProbeFault::Command(format!("nobody could wait for it: {error}")));
+            }
+        };
+        // It is not reaped until then, so that the number is its own.
+        let waited = ended.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+        let in_time = waited.is_ok() && Instant::now() < deadline;
         // What it left behind goes with it.
         process::kill_group(pid, Signal::Kill).ok();
         match reaped(pid) {
@@ -67,6 +66,18 @@ impl Client for Runner {
             }
         }
     }
+}
+
+/// Says when a child has ended, in the moment in which it does. Nobody waits for the thread: one that is killed may be in a call of the
+/// kernel that does not end.
+fn awaited(pid: u32) -> std::io::Result<mpsc::Receiver<()>> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let wait = move || {
+        process::has_ended(pid, true).ok();
+        sender.send(()).ok();
+    };
+    std::thread::Builder::new().name("tare-child".into()).spawn(wait)?;
+    Ok(receiver)
 }
 
 /// Empties a pipe beside; what came first is sent at its end. Nobody waits for it: a descendant may hold the other end for ever.

@@ -12,9 +12,6 @@ pub enum ProbeFault {
     /// Not within the time limit.
     #[error("no answer within the time limit")]
     TimedOut,
-    /// Its turn had not come when the window ended, since those before it took so long.
-    #[error("not sent before the window ended")]
-    NotSent,
     /// The connection could not be opened.
     #[error("cannot connect: {0}")]
     Connect(String),
@@ -57,7 +54,7 @@ impl ProbeFault {
     /// What to do about it, where a probe of this kind meets it the first time.
     pub fn hint(&self, scheme: &str) -> String {
         match self {
-            ProbeFault::TimedOut | ProbeFault::NotSent => {
+            ProbeFault::TimedOut => {
                 "is it the right port, and does a firewall drop what goes there? --timeout lengthens the limit".into()
             }
             ProbeFault::Connect(_) => "is the server running, and does it listen on this address and port?".into(),

@@ -60,6 +60,11 @@ pub enum ProbeTargetError {
     /// The command cannot be taken apart, or is empty.
     #[error("'{0}' is no command line (hint: write command:psql -c \"select 1\", quotes closed)")]
     Command(String),
+    /// An `@` stands behind a `?` or `#`, and both a host before it and one behind it could be meant.
+    #[error(
+        "it is not clear where the host stands (hint: write ? as %3F, # as %23 and @ as %40 in a password, and @ as %40 behind the ?)"
+    )]
+    TwoHosts,
     /// What stands before the `@` is not text.
     #[error("user, password or database: {0} (hint: percent-encode them as UTF-8, without zero bytes)")]
     Login(&'static str),
@@ -165,7 +170,7 @@ fn of_database(
     rest: &str,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Way, ProbeTargetError> {
-    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let rest = without_query(rest)?;
     let (authority, path) = match rest.rsplit_once('@') {
         // A password may hold a slash.
         Some((login, place)) => {
@@ -198,6 +203,21 @@ fn of_database(
     };
     let login = Login { user: text(user)?, password, database: text(path)? };
     Ok(Way::Database { kind: protocol.kind, at, login })
+}
+
+/// What stands before the query. A password may hold a `?` or `#`, as it may hold a slash: what stands before that is then no place that could be
+/// connected to.
+fn without_query(rest: &str) -> Result<&str, ProbeTargetError> {
+    let Some((head, tail)) = rest.split_once(['?', '#']) else { return Ok(rest) };
+    let Some((_, behind)) = tail.rsplit_once('@') else { return Ok(head) };
+    let place = head.rsplit_once('@').map_or(head, |(_, place)| place);
+    let place = place.split_once('/').map_or(place, |(at, _)| at);
+    if HostPort::of_url(place, 1, place).is_ok() {
+        return Err(ProbeTargetError::TwoHosts);
+    }
+    // All of the login, and the place without its query.
+    let place = behind.split(['?', '#']).next().unwrap_or_default();
+    Ok(&rest[..rest.len() - behind.len() + place.len()])
 }
 
 /// Percent-decoded.
@@ -253,6 +273,10 @@ mod tests {
         };
         assert_eq!(password("mysql://me:s%40/x@h").as_deref(), Some("s@/x"));
         assert_eq!(password("mysql://me:@h"), None);
+        // Characters that begin a query elsewhere.
+        assert_eq!(password("postgres://me:s?cr#t@h/db?sslmode=disable").as_deref(), Some("s?cr#t"));
+        assert_eq!(password("redis://:12?3@h:1").as_deref(), Some("12?3"));
+        assert_eq!(parse("postgres://me:s?cr#t@h/db?a=b#c").unwrap().to_string(), "postgres://me@h:5432/db");
         assert_eq!(password("postgres://me@h").as_deref(), Some("from there"));
     }
 
@@ -269,6 +293,9 @@ mod tests {
             "redis://",
             "mysql://%zz@h",
             "postgres://%00@h",
+            // A password with a '?', or a query with an '@'.
+            "postgres://me:12?3@h",
+            "postgres://me@h/db?name=a@b",
         ] {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains("hint: "), "{text}: {error}");

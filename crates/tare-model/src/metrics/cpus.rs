@@ -18,7 +18,7 @@ super::declare::descriptors! {
     SWITCHES = "cpus.switches", Count, Counter,
         "Context switches, to and from idle included.", "perf_event software context-switches, per CPU";
     IDLE_EXITS = "cpus.idle_exits", Count, Counter,
-        "Times the idle task gave the CPU to another.", "perf_event or a BPF program at sched:sched_switch with next_pid == 0: each idle period that begins ends";
+        "Times the idle task gave the CPU to another.", "perf_event at sched:sched_switch with next_pid == 0 (each idle period that begins ends), or a BPF program there, which also counts those that end and whose beginning the kernel hid";
     IDLE_TASK_NS = "cpus.idle_task_ns", Nanosecond, Counter,
         "Time of the idle task by the clock that the scheduler charges all others with: what of it is not idle is interrupts and the idle loop.",
         "a BPF program at sched:sched_switch: sched_entity.exec_start of who gets the CPU, less that of who gave it away";

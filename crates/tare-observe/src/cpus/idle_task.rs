@@ -26,9 +26,9 @@ const POSSIBLE_CPUS: &str = "/sys/devices/system/cpu/possible";
 const PREV: i16 = 8;
 const NEXT: i16 = 16;
 /// The numbers of a CPU, times by the scheduler's clock: since when its idle task runs (0: it does not, or its beginning was not seen), how
-/// long it ran before, how far CLOCK_MONOTONIC is ahead of that clock, how often it began, when another task last got the CPU back, and the
-/// time in which it began unseen.
-const WORDS: usize = 6;
+/// long it ran before, how far CLOCK_MONOTONIC is ahead of that clock, how often it was seen to begin, when another task last got the CPU back,
+/// the time in which it began unseen, and how often it ended then.
+const WORDS: usize = 7;
 type Numbers = [u64; WORDS];
 const SINCE: i16 = 0;
 const RAN: i16 = 8;
@@ -36,6 +36,7 @@ const AHEAD: i16 = 16;
 const PERIODS: i16 = 24;
 const ENDED: i16 = 32;
 const UNSEEN: i16 = 40;
+const HIDDEN: i16 = 48;
 /// A program may be in the middle of changing what is read.
 const ATTEMPTS: u32 = 4;
 
@@ -151,14 +152,16 @@ fn visit(cpus: &[u32]) -> Result<BTreeSet<u32>, Missing> {
     Ok(visited)
 }
 
-fn idled(&[since_ns, ran_ns, ahead_ns, periods, ended_ns, unseen_ns]: &Numbers, now_ns: u64) -> Idled {
+fn idled(&[since_ns, ran_ns, ahead_ns, seen, ended_ns, unseen_ns, hidden]: &Numbers, now_ns: u64) -> Idled {
     let up_to_now = |from_ns: u64| now_ns.wrapping_sub(ahead_ns).saturating_sub(from_ns);
-    let (open_ns, unseen_open_ns) = match (since_ns, ended_ns, periods) {
+    let (open_ns, unseen_open_ns) = match (since_ns, ended_ns, seen) {
         (1.., ..) => (up_to_now(since_ns), 0),
         // Another task runs, unless this is a CPU where beginnings are hidden. Before one was seen, nothing is known of the two clocks.
         (0, 1.., 1..) if unseen_ns > 0 => (0, up_to_now(ended_ns)),
         _ => (0, 0),
     };
+    // Each of them ended, whether its beginning was seen or not.
+    let periods = seen.saturating_add(hidden);
     Idled { ran_ns: ran_ns.saturating_add(open_ns), periods, unseen_ns, unseen_open_ns }
 }
 
@@ -203,6 +206,7 @@ fn program(numbers: &PerCpu<WORDS>, places: Places) -> Assembler {
     // It began unseen, after the end before; where there was none, it began before the program.
     program.place(unseen).jump_if(R3, 0, done).subtract(R1, R3);
     program.load_u64(R2, R9, UNSEEN).add(R2, R1).store_u64(R9, UNSEEN, R2);
+    program.load_u64(R2, R9, HIDDEN).add_value(R2, 1).store_u64(R9, HIDDEN, R2);
     program.place(done).set(R0, 0).exit();
     program
 }
@@ -229,20 +233,26 @@ mod tests {
     fn an_open_period_counts_up_to_now() {
         let found = |ran_ns| Idled { ran_ns, periods: 3, unseen_ns: 4, unseen_open_ns: 0 };
         // The clock that began 100 later was at 0 then.
-        assert_eq!(idled(&[50, 70, 100, 3, 40, 4], 240), found(160));
-        assert_eq!(idled(&[50, 70, 100, 3, 40, 4], 140), found(70));
-        assert_eq!(idled(&[50, 70, 100_u64.wrapping_neg(), 3, 40, 4], 40), found(160));
+        assert_eq!(idled(&[50, 70, 100, 3, 40, 4, 0], 240), found(160));
+        assert_eq!(idled(&[50, 70, 100, 3, 40, 4, 0], 140), found(70));
+        assert_eq!(idled(&[50, 70, 100_u64.wrapping_neg(), 3, 40, 4, 0], 40), found(160));
     }
 
     #[test]
     fn a_period_that_began_unseen_may_be_open() {
         let found = |unseen_open_ns| Idled { ran_ns: 70, periods: 3, unseen_ns: 4, unseen_open_ns };
-        assert_eq!(idled(&[0, 70, 100, 3, 40, 4], 240), found(100));
-        assert_eq!(idled(&[0, 70, 100, 3, 0, 4], 240), found(0));
+        assert_eq!(idled(&[0, 70, 100, 3, 40, 4, 0], 240), found(100));
+        assert_eq!(idled(&[0, 70, 100, 3, 0, 4, 0], 240), found(0));
         let of_a_kernel_that_hides_nothing = Idled { unseen_ns: 0, ..found(0) };
-        assert_eq!(idled(&[0, 70, 100, 3, 40, 0], 240), of_a_kernel_that_hides_nothing);
+        assert_eq!(idled(&[0, 70, 100, 3, 40, 0, 0], 240), of_a_kernel_that_hides_nothing);
         let never_began = Idled { ran_ns: 0, periods: 0, unseen_ns: 0, unseen_open_ns: 0 };
-        assert_eq!(idled(&[0, 0, 0, 0, 40, 0], 240), never_began);
+        assert_eq!(idled(&[0, 0, 0, 0, 40, 0, 0], 240), never_began);
+    }
+
+    /// What hides its beginnings does not hide that it ended.
+    #[test]
+    fn periods_that_began_unseen_are_counted() {
+        assert_eq!(idled(&[50, 70, 100, 3, 40, 4, 5], 240).periods, 8);
     }
 
     #[test]

@@ -22,12 +22,17 @@ use crate::rights;
 use crate::scene::Scene;
 use crate::watch::{Names, StackWatch, Unwind};
 use counts::Counts;
-use rings::enable;
+use rings::{bytes_of_each, enable};
 use std::io;
+use std::time::{Duration, Instant};
 use switches::Switches;
 use symbols::Symbols;
-use tare_model::stacks::{Folded, Folder, Frame, Stacks, TRUNCATED, UNKNOWN};
+use tare_machine::Root;
+use tare_model::stacks::{
+    CallersBy, Folded, Folder, Frame, Method, NamedBy, SampledBy, Stacks, TRUNCATED, UNKNOWN,
+};
 use tare_model::{Missing, Reading};
+use tare_sys::affinity;
 use tare_sys::perf::{Detail, Record, Ring, Trigger};
 use unwind::Copies;
 use who::Who;
@@ -43,6 +48,11 @@ const CPUS_MAX: usize = 512;
 const RING_BYTES: usize = 512 << 10;
 /// The same with copies of stacks of eight kilobytes.
 const RING_BYTES_COPIES: usize = 4 << 20;
+/// All rings together, at most: on more than 16 CPUs each that holds copies is smaller, and where samples would not fit fewer are taken.
+const RINGS_BYTES_MAX: usize = 64 << 20;
+/// How long callers and names of a window may take, without debug files and with them. One file that is being read is read to its end.
+const NAMED_WITHIN: Duration = Duration::from_secs(3);
+const NAMED_WITHIN_DEBUG: Duration = Duration::from_secs(30);
 /// What the kernel walks at most, unless set otherwise (`kernel.perf_event_max_stack`).
 const CHAIN_MAX: u16 = 127;
 
@@ -51,6 +61,8 @@ struct Sampler {
     who: Who,
     cpus: Vec<u32>,
     rings: Vec<Ring>,
+    /// Samples a second of each CPU.
+    rate_hz: u32,
     on_cpu: Result<Counts, Missing>,
     copies: Copies,
     off_cpu: Result<Switches, Missing>,
@@ -69,12 +81,42 @@ pub(crate) fn open(scene: &Scene) -> Box<dyn Observer> {
         who: Who::default(),
         cpus: Vec::new(),
         rings: Vec::new(),
+        rate_hz: watch.hz,
         on_cpu: unwind::can(watch.unwind).map(|()| Counts::default()),
         copies: Copies::default(),
         off_cpu,
         active: true,
         sampling: false,
     })
+}
+
+/// Whether stacks can be sampled here, asked of one CPU. All rings together may still be more than this user may lock.
+///
+/// # Errors
+/// Why not, and what would help.
+pub fn can_sample(how: Unwind) -> Result<(), Missing> {
+    unwind::can(how)?;
+    let cpus = affinity::get(0).map_err(|error| refused("the affinity of tare", &error))?;
+    let cpu = cpus.first().ok_or_else(|| Missing::new("this process may use no CPU"))?;
+    let detail = detail(how, chain_max(&Root::live()));
+    let ring = Ring::open(*cpu, &Trigger::CpuClock { hz: 1 }, detail, ring_bytes(how, cpus.len()));
+    ring.map(drop).map_err(|error| rights::perf("sampling stacks", &error))
+}
+
+fn detail(how: Unwind, chain_max: u16) -> Detail {
+    let stack_bytes = match how {
+        Unwind::FramePointers => 0,
+        Unwind::Dwarf => unwind::STACK_BYTES,
+    };
+    Detail { chain_max, stack_bytes, ..Detail::default() }
+}
+
+fn ring_bytes(how: Unwind, cpus: usize) -> usize {
+    let wanted = match how {
+        Unwind::FramePointers => RING_BYTES,
+        Unwind::Dwarf => RING_BYTES_COPIES,
+    };
+    bytes_of_each(wanted, cpus, RINGS_BYTES_MAX)
 }
 
 /// Nobody asked for stacks.
@@ -149,16 +191,23 @@ impl Observer for Sampler {
             Ok(switches) => Reading::Measured(switches.finish(observed.end_ns())),
             Err(reason) => Reading::Missing(reason.clone()),
         };
+        let until = Instant::now()
+            + match self.watch.names {
+                Names::Tables => NAMED_WITHIN,
+                Names::DebugFiles => NAMED_WITHIN_DEBUG,
+            };
         let on_cpu = match &mut self.on_cpu {
             Ok(counts) => {
-                self.copies.unwind(counts, &scene.root);
+                self.copies.unwind(counts, &scene.root, until);
                 Reading::Measured(std::mem::take(counts))
             }
             Err(reason) => Reading::Missing(reason.clone()),
         };
-        let rate_hz = Some(f64::from(self.watch.hz));
-        let names = self.watch.names;
-        observed.stacks(named([(on_cpu, rate_hz), (off_cpu, None)], names, &mut self.who, scene));
+        let taken = [
+            Taken { counts: on_cpu, rate_hz: Some(f64::from(self.rate_hz)), callers_by: self.watch.unwind },
+            Taken { counts: off_cpu, rate_hz: None, callers_by: Unwind::FramePointers },
+        ];
+        observed.stacks(named(taken, (self.watch.names, until), &mut self.who, scene));
     }
 
     fn set_active(&mut self, active: bool) {
@@ -179,12 +228,15 @@ impl Sampler {
         if cpus.len() > CPUS_MAX {
             return Err(Missing::new(format!("server and generator may use more than {CPUS_MAX} CPUs")));
         }
-        let (stack_bytes, ring_bytes) = match self.watch.unwind {
-            Unwind::FramePointers => (0, RING_BYTES),
-            Unwind::Dwarf => (unwind::STACK_BYTES, RING_BYTES_COPIES),
-        };
-        let detail = Detail { chain_max: chain_max(scene), stack_bytes, ..Detail::default() };
-        let clock = Trigger::CpuClock { hz: self.watch.hz.clamp(1, 10_000) };
+        let detail = detail(self.watch.unwind, chain_max(&scene.root));
+        let ring_bytes = ring_bytes(self.watch.unwind, cpus.len());
+        self.rate_hz = self.watch.hz.clamp(1, 10_000);
+        if ring_bytes < self::ring_bytes(self.watch.unwind, 1) {
+            let drain_hz = scene.sample_hz() / scene.every(self.drain_hz()) as f64;
+            let Detail { chain_max, stack_bytes, .. } = detail;
+            self.rate_hz = rings::rate_hz(self.rate_hz, ring_bytes, chain_max, stack_bytes, drain_hz);
+        }
+        let clock = Trigger::CpuClock { hz: self.rate_hz };
         let rings = cpus.iter().map(|cpu| Ring::open(*cpu, &clock, detail, ring_bytes));
         self.rings =
             rings.collect::<io::Result<_>>().map_err(|error| rights::perf("sampling stacks", &error))?;
@@ -218,20 +270,27 @@ impl Sampler {
     }
 }
 
-fn chain_max(scene: &Scene) -> u16 {
-    let set = std::fs::read_to_string(scene.root.path("/proc/sys/kernel/perf_event_max_stack"));
+fn chain_max(root: &Root) -> u16 {
+    let set = std::fs::read_to_string(root.path("/proc/sys/kernel/perf_event_max_stack"));
     let set = set.ok().and_then(|text| text.trim().parse::<u16>().ok());
     set.unwrap_or(CHAIN_MAX).clamp(1, CHAIN_MAX)
 }
 
-/// Chains of addresses become stacks of names.
-fn named(kinds: [(Reading<Counts>, Option<f64>); 2], names: Names, who: &mut Who, scene: &Scene) -> Stacks {
+/// Stacks of one kind as they were taken.
+struct Taken {
+    counts: Reading<Counts>,
+    rate_hz: Option<f64>,
+    callers_by: Unwind,
+}
+
+/// Chains of addresses become stacks of names, as far as there is time.
+fn named(taken: [Taken; 2], names: (Names, Instant), who: &mut Who, scene: &Scene) -> Stacks {
     let mut folder = Folder::default();
-    let all = kinds.iter().filter_map(|(counts, _)| counts.value());
+    let all = taken.iter().filter_map(|taken| taken.counts.value());
     let symbols = Symbols::resolve(all.flat_map(Counts::chains), names, &mut folder, scene);
-    let [on_cpu, off_cpu] = kinds.map(|(counts, rate_hz)| {
+    let [on_cpu, off_cpu] = taken.map(|Taken { counts, rate_hz, callers_by }| {
         counts.map(|counts| {
-            let mut folded = Folded::new(rate_hz);
+            let mut folded = Folded::new(rate_hz).by(Some(method(rate_hz, callers_by, names.0, &symbols)));
             folded.lost = counts.lost;
             for (chain, value) in counts.iter() {
                 let Some(role) = who.role(chain.pid(), chain.tid()) else { continue };
@@ -252,4 +311,21 @@ fn named(kinds: [(Reading<Counts>, Option<f64>); 2], names: Names, who: &mut Who
         })
     });
     folder.close(on_cpu, off_cpu, symbols.unseen)
+}
+
+fn method(rate_hz: Option<f64>, callers_by: Unwind, names: Names, symbols: &Symbols) -> Method {
+    Method {
+        sampled_by: if rate_hz.is_some() { SampledBy::CpuClock } else { SampledBy::Switches },
+        callers_by: match callers_by {
+            Unwind::FramePointers => CallersBy::FramePointers,
+            Unwind::Dwarf => CallersBy::Copies,
+        },
+        named_by: match names {
+            _ if symbols.is_out_of_time => NamedBy::OutOfTime,
+            Names::Tables => NamedBy::Tables,
+            Names::DebugFiles => NamedBy::DebugFiles,
+        },
+        with_kernel: true,
+        kernel_named: symbols.are_kernels_named,
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::counts::Counts;
 use crate::watch::Unwind;
+use std::time::Instant;
 use tare_machine::Root;
 use tare_model::Missing;
 use tare_sys::perf::Sample;
@@ -31,5 +32,5 @@ impl Copies {
         false
     }
 
-    pub(super) fn unwind(&mut self, _: &mut Counts, _: &Root) {}
+    pub(super) fn unwind(&mut self, _: &mut Counts, _: &Root, _: Instant) {}
 }

@@ -2,7 +2,7 @@
 //! back.
 
 use super::counts::{Counts, write};
-use super::rings::enable;
+use super::rings::{bytes_of_each, enable};
 use crate::rights;
 use crate::tracepoints::{FILTER_BYTES_MAX, SETTLED_NS, in_first_pid_namespace, one_of};
 use std::collections::{BTreeSet, HashMap};
@@ -14,6 +14,8 @@ use tare_sys::time::monotonic_ns;
 
 /// A server that waits for each request switches a hundred thousand times a second.
 const RING_BYTES: usize = 8 << 20;
+/// All rings together, at most: on more than 32 CPUs each is smaller.
+const RINGS_BYTES_MAX: usize = 256 << 20;
 /// Events that wait for those of other CPUs, at most.
 const PENDING_MAX: usize = 1 << 18;
 const CHAIN_MAX: u16 = 64;
@@ -100,7 +102,8 @@ impl Switches {
         let tracepoint = self.format.tracepoint();
         let trigger = Trigger::Tracepoint(&tracepoint, &filter);
         let detail = Detail { chain_max: CHAIN_MAX, raw: true, ..Detail::default() };
-        let rings = cpus.iter().map(|cpu| Ring::open(*cpu, &trigger, detail, RING_BYTES));
+        let bytes = bytes_of_each(RING_BYTES, cpus.len(), RINGS_BYTES_MAX);
+        let rings = cpus.iter().map(|cpu| Ring::open(*cpu, &trigger, detail, bytes));
         self.rings =
             rings.collect::<io::Result<_>>().map_err(|error| rights::perf("sampling switches", &error))?;
         (self.filter, self.cpus) = (filter, cpus.to_vec());

@@ -10,6 +10,7 @@ use object::read::elf::{ElfFile64, ProgramHeader as _};
 use object::{Object as _, ObjectSection as _};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 use tare_machine::Root;
 use tare_model::Missing;
 use tare_sys::perf::{Frame, Sample};
@@ -50,6 +51,21 @@ struct Copy {
 struct Unwinder {
     unwinder: UnwinderX86_64<Section>,
     cache: CacheX86_64,
+}
+
+/// A process whose stacks are unwound, and its code, ascending.
+struct Process {
+    unwinder: Unwinder,
+    code: Vec<Map>,
+}
+
+/// A chain as the tables have it.
+#[derive(Debug, Default)]
+struct Unwound {
+    /// Instruction pointer, then return addresses.
+    frames: Vec<u64>,
+    /// Its last is a function that nobody called: what starts a thread.
+    is_whole: bool,
 }
 
 type Section = Arc<[u8]>;
@@ -93,23 +109,47 @@ impl Copies {
         true
     }
 
-    /// Unwinds all of them, while their processes live, and counts the chains.
-    pub(super) fn unwind(&mut self, counts: &mut Counts, root: &Root) {
+    /// Unwinds all of them, while their processes live, and counts the chains. Those whose turn has not come by then are lost.
+    pub(super) fn unwind(&mut self, counts: &mut Counts, root: &Root, until: Instant) {
         let mut tables: HashMap<String, Option<Tables>> = HashMap::new();
-        let mut processes: HashMap<u32, Unwinder> = HashMap::new();
+        let mut processes: HashMap<u32, Process> = HashMap::new();
         for copy in std::mem::take(self).all {
+            if Instant::now() >= until {
+                counts.lost = counts.lost.saturating_add(1);
+                continue;
+            }
             let process = processes.entry(copy.pid).or_insert_with(|| {
-                Unwinder::new(&maps::executable(root, copy.pid), |path| {
+                let code = maps::executable(root, copy.pid);
+                let unwinder = Unwinder::new(&code, |path| {
                     let known = tables.entry(path.to_owned());
-                    known.or_insert_with(|| Tables::read(root, copy.pid, path)).clone()
-                })
+                    let read = || (Instant::now() < until).then(|| Tables::read(root, copy.pid, path));
+                    known.or_insert_with(|| read().flatten()).clone()
+                });
+                Process { unwinder, code }
             });
-            let user = copy.registers.map(|registers| process.frames(registers, &copy.stack));
-            let unwound: Vec<Frame> = user.unwrap_or_default().into_iter().map(Frame::User).collect();
-            // Go has no tables and reads the clock on another stack: frame pointers lead back from it.
-            let user = if copy.walked.len() > unwound.len() { copy.walked } else { unwound };
+            let frames = |registers| process.unwinder.frames(registers, &copy.stack);
+            let unwound = copy.registers.map(frames).unwrap_or_default();
+            let user = callers(unwound, copy.walked, &process.code);
             counts.add(copy.pid, copy.tid, false, copy.kernel.into_iter().chain(user), 1);
         }
+    }
+}
+
+/// The program's side of a stack: as it was unwound by tables; or, where that did not come to the first caller, as the kernel walked it by
+/// frame pointers, if that is longer and leads nowhere but to code. (Go has no tables and reads the clock on another stack, which frame
+/// pointers lead back from. Where code keeps no frame pointers, what is walked is any words of the stack.)
+fn callers(unwound: Unwound, walked: Vec<Frame>, code: &[Map]) -> Vec<Frame> {
+    let is_code = |frame: &Frame| match frame {
+        // A return address stands behind its call, which may be the last of the mapping.
+        Frame::User(address) => {
+            maps::at(code, *address).is_some() || maps::at(code, address.saturating_sub(1)).is_some()
+        }
+        Frame::Kernel(_) => false,
+    };
+    let is_longer = !unwound.is_whole && walked.len() > unwound.frames.len();
+    match is_longer && walked.iter().all(is_code) {
+        true => walked,
+        false => unwound.frames.into_iter().map(Frame::User).collect(),
     }
 }
 
@@ -137,7 +177,7 @@ impl Unwinder {
     }
 
     /// Instruction pointer, then return addresses, as far as the copy of the stack reaches.
-    fn frames(&mut self, [ip, sp, bp]: [u64; 3], stack: &[u8]) -> Vec<u64> {
+    fn frames(&mut self, [ip, sp, bp]: [u64; 3], stack: &[u8]) -> Unwound {
         let mut word = |address: u64| {
             let at = usize::try_from(address.checked_sub(sp).ok_or(())?).map_err(drop)?;
             let bytes = stack.get(at..at.checked_add(8).ok_or(())?).ok_or(())?;
@@ -145,13 +185,18 @@ impl Unwinder {
         };
         let registers = UnwindRegsX86_64::new(ip, sp, bp);
         let mut iter = self.unwinder.iter_frames(ip, registers, &mut self.cache, &mut word);
-        let mut frames = Vec::new();
-        while frames.len() < FRAMES_MAX
-            && let Ok(Some(frame)) = iter.next()
-        {
-            frames.push(frame.address());
+        let mut unwound = Unwound::default();
+        while unwound.frames.len() < FRAMES_MAX {
+            match iter.next() {
+                Ok(Some(frame)) => unwound.frames.push(frame.address()),
+                Ok(None) => {
+                    unwound.is_whole = true;
+                    break;
+                }
+                Err(_) => break,
+            }
         }
-        frames
+        unwound
     }
 }
 
@@ -216,6 +261,41 @@ mod tests {
         assert!(map.start <= base + text.start && base + text.end <= map.end, "{base:x} {text:x?} {map:x?}");
     }
 
+    #[test]
+    fn frame_pointers_are_followed_only_where_tables_end_and_code_is_what_they_lead_to() {
+        let map =
+            |start: u64| Map { start, end: start + 0x1000, offset: 0, path: String::new(), is_code: true };
+        let code = [map(0x1000), map(0x8000)];
+        let user = |all: &[u64]| all.iter().map(|address| Frame::User(*address)).collect::<Vec<Frame>>();
+        let chain = |is_whole, unwound: &[u64], walked: &[u64]| {
+            callers(Unwound { frames: unwound.to_vec(), is_whole }, user(walked), &code)
+        };
+        let (short, long) = ([0x1010, 0x1020], [0x1010, 0x8020, 0x8030, 0x9000]);
+        // The tables came to where the thread starts: words that were taken for frame pointers say nothing.
+        assert_eq!(chain(true, &short, &long), user(&short));
+        // They did not, and the other way leads through code alone: the last one's call is the last of its mapping.
+        assert_eq!(chain(false, &short, &long), user(&long));
+        // It leads through the heap.
+        assert_eq!(chain(false, &short, &[0x1010, 0x8020, 0x7000_0000]), user(&short));
+        assert_eq!(chain(false, &long, &short), user(&long));
+    }
+
+    #[test]
+    fn what_there_is_no_time_for_is_lost_and_counted() {
+        let copy = || Copy {
+            pid: std::process::id(),
+            tid: 1,
+            kernel: Vec::new(),
+            walked: Vec::new(),
+            registers: None,
+            stack: Box::default(),
+        };
+        let mut copies = Copies { bytes: 0, all: vec![copy(), copy()] };
+        let mut counts = Counts::default();
+        copies.unwind(&mut counts, &Root::live(), Instant::now());
+        assert_eq!((counts.lost, counts.iter().count()), (2, 0));
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
@@ -236,7 +316,7 @@ mod tests {
             let tables = Tables::read(&Root::live(), std::process::id(), "/proc/self/exe");
             let maps = maps::executable(&Root::live(), std::process::id());
             let mut unwinder = Unwinder::new(&maps, |_| tables.clone());
-            prop_assert!(unwinder.frames(registers, &stack).len() <= FRAMES_MAX);
+            prop_assert!(unwinder.frames(registers, &stack).frames.len() <= FRAMES_MAX);
         }
     }
 }

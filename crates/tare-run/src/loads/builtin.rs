@@ -69,8 +69,8 @@ impl Load for Builtin<'_> {
         Ok(vec![driven])
     }
 
-    fn profile(&mut self, sut: &mut Sut, running: &mut Running<'_>) -> Result<Vec<Stacks>, LabError> {
-        let Some(level) = self.drive.profile.filter(|_| !sut.pids.is_empty()) else { return Ok(Vec::new()) };
+    fn profile(&mut self, sut: &mut Sut, running: &mut Running<'_>) -> Vec<Stacks> {
+        let Some(level) = self.drive.profile.filter(|_| !sut.pids.is_empty()) else { return Vec::new() };
         profile(&self.drive.stand(0, level), self.open.as_ref(), sut, running)
     }
 

@@ -24,8 +24,8 @@ pub(crate) trait Load {
     ) -> Result<Vec<Driven>, LabError>;
 
     /// Call stacks under the load that was asked for, after the last trial, window by window; none where this load has no such windows.
-    fn profile(&mut self, _sut: &mut Sut, _running: &mut Running<'_>) -> Result<Vec<Stacks>, LabError> {
-        Ok(Vec::new())
+    fn profile(&mut self, _sut: &mut Sut, _running: &mut Running<'_>) -> Vec<Stacks> {
+        Vec::new()
     }
 
     /// After the last trial.

@@ -86,7 +86,8 @@ mod tests {
         });
         let mut load = LoadSpec::new(target.clone());
         (load.content.method, load.content.body) = ("POST".to_owned(), b"a=1".to_vec());
-        assert_eq!(find(&load, &AtomicBool::new(false)).unwrap().target, Some(target));
+        let sut = find(&load, &AtomicBool::new(false)).unwrap();
+        assert_eq!((&sut.target, sut.address), (&Some(target), Some([127, 0, 0, 1].into())));
         let request = server.join().unwrap();
         assert!(request.starts_with("POST /form HTTP/1.1\r\n") && request.ends_with("\r\na=1"), "{request}");
     }

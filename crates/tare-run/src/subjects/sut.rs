@@ -2,6 +2,7 @@
 
 use crate::error::LabError;
 use crate::process::{Started, alive};
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 use tare_load::{LoadSpec, Preflight, Route, Target};
 use tare_machine::namespaces::namespace;
@@ -19,6 +20,8 @@ pub struct Sut {
     pub target: Option<Target>,
     /// The port that its connections come in on, where it is known.
     pub port: Option<u16>,
+    /// The address that answered before the load, where it was asked over IP.
+    pub address: Option<IpAddr>,
     /// Its processes now; empty when it cannot be seen.
     pub pids: Vec<u32>,
     /// What goes into the plan.
@@ -37,6 +40,7 @@ impl Sut {
         Sut {
             target: Some(target),
             port,
+            address: None,
             pids,
             kind,
             transport: Transport::Loopback,
@@ -48,6 +52,7 @@ impl Sut {
     /// The same, which has given this answer.
     pub(super) fn answered(mut self, preflight: &Preflight) -> Sut {
         self.first_status = Some(preflight.status);
+        self.address = preflight.peer_addr.map(|peer| peer.ip());
         self
     }
 
@@ -74,6 +79,7 @@ impl Sut {
         Sut {
             target: None,
             port: None,
+            address: None,
             pids,
             kind,
             transport: Transport::Loopback,

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use tare_load::Target;
+use tare_model::Record;
 use tare_model::plan::Stopping;
 use tare_report::Style;
 use tare_run::request::{
@@ -54,15 +55,10 @@ pub fn run(args: RunArgs, style: Style) -> Ended {
     finish(held, &args, style)
 }
 
-/// Prints what there is, also when the session was interrupted after some trials.
+/// Prints what there is, also when the session was interrupted after some trials, or the disk refused the rest of the record.
 fn finish(held: Held, args: &RunArgs, style: Style) -> Ended {
-    let worth_showing = match &held.end {
-        Ok(()) => held.record,
-        Err(LabError::Interrupted) => held.record.filter(|record| !record.trials.is_empty()),
-        Err(_) => None,
-    };
     let mut code = ExitCode::SUCCESS;
-    if let Some(record) = worth_showing {
+    if let Some(record) = worth_showing(held.record, &held.end) {
         let mut outcome = tare_explain::explain(&record);
         super::results::choose(&mut outcome, &args.program.chosen);
         super::emit(&record, &outcome, &args.output, style)?;
@@ -72,6 +68,14 @@ fn finish(held: Held, args: &RunArgs, style: Style) -> Ended {
     }
     held.end?;
     Ok(code)
+}
+
+fn worth_showing(record: Option<Record>, end: &Result<(), LabError>) -> Option<Record> {
+    match end {
+        Ok(()) => record,
+        Err(LabError::Interrupted | LabError::Store(_)) => record.filter(|record| !record.trials.is_empty()),
+        Err(_) => None,
+    }
 }
 
 /// The command line, for records.
@@ -266,7 +270,24 @@ fn scan(min: &str, max: &str, step: &str) -> Result<Vec<String>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::scan;
+    use super::{scan, worth_showing};
+    use tare_run::LabError;
+    use tare_store::StoreError;
+
+    /// What was measured is there, whatever the disk says to the rest of it.
+    #[test]
+    fn a_result_is_shown_where_the_record_could_not_be_written() {
+        let known = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/records/program-computes.tare");
+        let record = || tare_store::read(known.as_ref()).ok();
+        let full =
+            || StoreError::Refused { path: known.into(), action: "cannot be written", detail: "full".into() };
+        let shown = |end| worth_showing(record(), &end).is_some();
+        assert!(shown(Ok(())) && shown(Err(LabError::Interrupted)) && shown(Err(full().into())));
+        assert!(!shown(Err(LabError::Observe("no thread".into()))));
+        let mut before_a_trial = record().unwrap();
+        before_a_trial.trials.clear();
+        assert!(worth_showing(Some(before_a_trial), &Err(full().into())).is_none());
+    }
 
     #[test]
     fn scans() {

@@ -1,6 +1,6 @@
 //! Call stacks of real servers: against `perf`, between two architectures, and as other tools read them.
 
-use crate::support::{Server, Tare, alone, free_port, go_program};
+use crate::support::{Server, Tare, alone, eventually, free_port, go_program};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -320,4 +320,30 @@ fn what_perf_script_printed_is_drawn() {
     let output = tare.run(&["flame", "--import", text.to_str().unwrap(), "--folded"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("perf script"));
+}
+
+/// Every trial is there by then: whoever waits no longer has a complete result, and is not said to have interrupted it.
+#[test]
+fn ctrl_c_while_the_profile_is_taken_leaves_a_complete_run() {
+    let _alone = alone();
+    let (tare, server) = (Tare::new(), Server::embedded());
+    let record = tare.state.path().join("run.tare");
+    let record = record.to_str().unwrap();
+    let arguments =
+        ["run", "-q", "--json", "--trials", "3", "-d", "500ms", "-w", "100ms", "--no-levels", "-o", record];
+    let mut command = tare.command();
+    command.args(arguments).arg(server.url("/plaintext")).stdout(Stdio::piped()).stderr(Stdio::null());
+    let child = command.spawn().unwrap();
+    eventually("all trials are kept", || {
+        let shown = tare.run(&["show", "--json", record]);
+        let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap_or_default();
+        shown["trials"].as_array().is_some_and(|trials| trials.len() == 3)
+    });
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["trials"].as_array().map(Vec::len), Some(3));
+    let warnings = result["warnings"].as_array().unwrap();
+    assert!(warnings.iter().all(|warning| warning["id"] != "interrupted"), "{warnings:#?}");
 }

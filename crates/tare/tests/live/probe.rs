@@ -24,12 +24,21 @@ impl Drop for Redis {
     }
 }
 
+/// Rounds in which the host itself stands still may hide what was found: so often it is measured anew.
+const ATTEMPTS: usize = 3;
+
 /// A service that is stopped for 400 ms of each 440 answers late, whatever else the machine does; its port is the kernel's, and Redis
-/// another program. In a bad minute nobody may be named, and never somebody else.
+/// another program. In a bad minute nobody may be named, and never somebody else; in one of three tries it is named.
 #[test]
 fn who_stands_still_is_named_and_nobody_else() {
     let _alone = alone();
     let (server, redis) = (Server::embedded(), Redis::start());
+    let named = (0..ATTEMPTS).any(|_| measured(&server, &redis)["culprit"] == "svc");
+    assert!(named, "nobody was named in {ATTEMPTS} tries");
+}
+
+/// One result, with all of it that holds in any minute.
+fn measured(server: &Server, redis: &Redis) -> serde_json::Value {
     let pid = server.pids[0];
     let stops = format!(
         "sh -c 'trap \"kill -CONT {pid}; exit\" TERM; while :; do kill -STOP {pid}; sleep 0.4; kill -CONT {pid}; sleep 0.04; done'"
@@ -61,4 +70,5 @@ fn who_stands_still_is_named_and_nobody_else() {
     assert!(number(&result, "/table/1/ratio/value") > 2.0, "{:#}", result["table"]);
     assert_eq!((result["table"].as_array().unwrap().len(), &result["rounds_done"]), (6, &3.into()));
     assert_eq!(left_running(tare.state.path()), [0; 0]);
+    result
 }

@@ -27,8 +27,10 @@ pub(crate) struct Around {
     pub memory: Memory,
     /// Packets that each CPU handled, whosever they were.
     pub packets: BTreeMap<u32, f64>,
-    /// Of all CPUs, those between generator and server: what came in at both ends of the connections that lasted.
+    /// Of all CPUs, those between generator and server: what came in at the ends of the connections that lasted.
     pub own_packets: Option<f64>,
+    /// At how many of the two ends that was counted.
+    pub own_ends: f64,
     /// All TCP segments of the server's network: its own are among them, also those to the servers that it calls.
     pub segments: Option<f64>,
 }
@@ -99,7 +101,8 @@ impl Around {
             connections: Connections::read(readings),
             memory: Memory::read(readings),
             packets: packets(readings),
-            own_packets: own_packets(readings),
+            own_packets: own_packets(readings).into_iter().reduce(|a, b| a + b),
+            own_ends: own_packets(readings).len() as f64,
             // What went out is somebody's to take in, maybe here.
             segments: growth(&network::SEGMENTS_IN).zip(growth(&network::SEGMENTS_OUT)).map(|(a, b)| a + b),
         }
@@ -120,6 +123,7 @@ impl Around {
             *self.packets.entry(*cpu).or_default() += count;
         }
         self.own_packets = sum(self.own_packets, other.own_packets);
+        self.own_ends = self.own_ends.max(other.own_ends);
         self.segments = sum(self.segments, other.segments);
         self.connections = self.connections.take().zip(other.connections.as_ref()).map(|(a, b)| a.and(b));
     }
@@ -250,10 +254,11 @@ fn packets(readings: &Readings) -> BTreeMap<u32, f64> {
     handled.filter_map(of_cpu).collect()
 }
 
-fn own_packets(readings: &Readings) -> Option<f64> {
+/// At each of the two ends that was counted.
+fn own_packets(readings: &Readings) -> Vec<f64> {
     let growth = |metric: &Descriptor| readings.growth(metric, &Subject::Machine);
     let at_ends = [&connections::SERVER_SEGMENTS_IN, &connections::CLIENT_SEGMENTS_IN];
-    at_ends.into_iter().filter_map(growth).reduce(|a, b| a + b)
+    at_ends.into_iter().filter_map(growth).collect()
 }
 
 fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {

@@ -49,15 +49,23 @@ pub(crate) fn of_others(window: &Closed) -> Option<OthersPackets> {
     })
 }
 
-/// Packets that may be the server's own: those of its generator and, where it calls other servers, all others of TCP. `None` where it
-/// has no lasting connections and TCP carried fewer segments than there were requests: then it speaks something else.
+/// Packets that may be the server's own: those of its generator and, where it calls other servers, all others of TCP. Each request brings a
+/// packet in at each end, unless several share one; where those that were counted are fewer, connections came and went meanwhile (of a
+/// generator that gives up on a server that is kept off its CPUs, say), and all of TCP may be theirs. The same where another server is loaded
+/// interleaved with it: of a slow one most packets on its CPUs are the reference server's. `None` where it has no such connections
+/// and TCP carried fewer segments than there were requests: then it speaks something else.
 pub(crate) fn at_most_own(window: &Closed) -> Option<f64> {
     let around = &window.around;
-    let carries = |segments: &f64| window.answered.requests.is_some_and(|requests| *segments >= requests);
+    let carries = |segments: &f64, ends: f64| {
+        window.answered.requests.is_some_and(|requests| *segments >= ends * requests)
+    };
     match around.own_packets {
+        Some(lasting) if window.arms() > 1 || !carries(&lasting, around.own_ends) => {
+            Some(around.segments?.max(lasting)).filter(|segments| carries(segments, 1.0))
+        }
         Some(lasting) if window.downstream.programs.is_empty() => Some(lasting),
         Some(lasting) => Some(around.segments.map_or(lasting, |segments| segments.max(lasting))),
-        None => around.segments.filter(carries),
+        None => around.segments.filter(|segments| carries(segments, 1.0)),
     }
 }
 

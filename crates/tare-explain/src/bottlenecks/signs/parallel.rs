@@ -1,6 +1,6 @@
 //! How many of the program's threads can run at once, against the CPUs that it may use.
 
-use crate::accounting::{Limit, LimitedBy};
+use crate::accounting::{Entitlement, Limit, LimitedBy};
 use crate::bottlenecks::rank::{Claim, Rank};
 use crate::bottlenecks::signs::concurrency::more_connections_bring_more;
 use crate::bottlenecks::signs::sides::{Side, fuller_side, server_is_full};
@@ -27,6 +27,23 @@ pub(crate) fn below_cpus(accounting: &Accounting) -> Option<Limit> {
     sut.limit.filter(|limit| is_below(limit) && holds(limit))
 }
 
+/// A number of threads is one that can be said where it is that near to a whole one: others were there for a part of the time.
+const NEAR_WHOLE: f64 = 0.15;
+
+/// How many threads of a program that ends work at once, where it keeps them busy and may use more CPUs than that.
+pub(crate) fn works_by_itself(accounting: &Accounting) -> Option<Limit> {
+    accounting.sut().filter(|sut| accounting.command.is_some() && fills(sut))?;
+    below_cpus(accounting).filter(|limit| {
+        let is_whole = (limit.threads - limit.threads.round()).abs() <= NEAR_WHOLE;
+        is_whole && matches!(limit.by, LimitedBy::Threads | LimitedBy::Seen)
+    })
+}
+
+/// Whether a program uses what its limit allows.
+fn fills(sut: &Entitlement) -> bool {
+    sut.busy() >= FULL * sut.cpus()
+}
+
 /// Threads of the SUT that work.
 pub(crate) fn working_threads(accounting: &Accounting) -> usize {
     accounting.asked.pool.threads_of(Role::Sut).filter(|thread| thread.is_one() && thread.serves()).count()
@@ -37,9 +54,10 @@ pub(crate) fn filled(accounting: &Accounting) -> Option<Claim> {
     let limit = below_cpus(accounting)?;
     if accounting.command.is_some() {
         let sut = accounting.sut()?;
-        // A program of few threads that are all full is held by its work.
-        let by_itself = limit.by == LimitedBy::Threads;
-        return (!by_itself && sut.busy() >= FULL * sut.cpus()).then(|| Claim::at(Rank::LimitFull));
+        // A program of few threads that are all full is held by its work; and of one that ends nobody knows whether there was work for more
+        // threads than were seen at once: a benchmark of one thread that its runtime moves from thread to thread is healthy.
+        let by_itself = matches!(limit.by, LimitedBy::Threads | LimitedBy::Seen);
+        return (!by_itself && fills(sut)).then(|| Claim::at(Rank::LimitFull));
     }
     // More requests bring no more where something of its own holds them.
     if limit.by == LimitedBy::Seen && more_connections_bring_more(accounting) == Some(true) {
