@@ -2,6 +2,7 @@
 //! instructions it completes in a cycle.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use tare_machine::Root;
 use tare_model::Missing;
 use tare_sys::perf::{Event, Group, GroupCount, Whom};
@@ -126,6 +127,9 @@ impl Cycles {
                     Ok(group) => drop(self.groups.insert(tid, group)),
                     // A thread that has ended says nothing of the machine.
                     Err(_) if root.text(format!("/proc/{pid}/task/{tid}/stat")).is_err() => {}
+                    Err(error) if [ErrorKind::NotFound, ErrorKind::Unsupported].contains(&error.kind()) => {
+                        self.refused = Some("there is no PMU".to_owned());
+                    }
                     Err(error) => self.refused = Some(error.to_string()),
                 }
             }
@@ -135,7 +139,7 @@ impl Cycles {
     /// Instructions in a cycle, of all of them.
     pub fn end(self) -> Result<f64, Missing> {
         if let Some(refused) = self.refused {
-            let why = format!("cycles and instructions are not counted here: {refused}");
+            let why = format!("cycles are not counted here ({refused})");
             return Err(Missing::with_remedy(why, "a machine with a PMU, and the right to use it (root)"));
         }
         let mut bytes = [0; GroupCount::BYTES_MAX];

@@ -126,6 +126,8 @@ mod tests {
     use tare_machine::{Root, topology};
     use tare_model::placement::Policy;
 
+    type CpusAndNodes = (Vec<u32>, Vec<u32>);
+
     /// 64 CPUs: four nodes of eight cores with two threads each; CPU 32 is the second thread of CPU 0's core.
     fn host() -> Topology {
         let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/../tare-machine/tests/fixtures/hygon-64");
@@ -137,7 +139,7 @@ mod tests {
         differs: bool,
         load: Option<&[u32]>,
         load_threads: u32,
-    ) -> Result<Vec<(Vec<u32>, Vec<u32>)>, String> {
+    ) -> Result<Vec<CpusAndNodes>, String> {
         let [state, nothing] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         let journal = Rc::new(Journal::create(state.path(), &Root::live()).unwrap());
         let arms = [a, b].map(|placement| Treatment { placement, ..Treatment::default() });
