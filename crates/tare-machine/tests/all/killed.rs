@@ -26,7 +26,6 @@ fn wanted(name: &str) -> Wanted {
             network: NetworkWanted {
                 somaxconn: Some(1234),
                 port_range: Some((2000, 50_001)),
-                rps: Some(vec![0]),
                 ..NetworkWanted::default()
             },
             autogroup: Some(false),
