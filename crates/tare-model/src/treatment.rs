@@ -29,7 +29,7 @@ pub enum TreatmentScope {
 /// A setting of a program.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct TreatedSetting {
-    /// Its name: that of the option of `tare tune`, `placement`, or a variable of the environment.
+    /// Its name: that of the option of `tare tune`, `placement`, `thp-process`, or a variable of the environment.
     pub name: String,
     /// What it was to be.
     pub value: String,

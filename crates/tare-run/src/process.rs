@@ -127,6 +127,11 @@ impl Tail {
 impl Started {
     /// Starts a process, after the journal knows that one is about to be.
     pub fn launch(launch: &Launch<'_>, journal: &Journal) -> Result<Self, LabError> {
+        Started::launch_with(launch, false, journal)
+    }
+
+    /// The same; `no_thp`: it and what it starts get no transparent huge pages.
+    pub fn launch_with(launch: &Launch<'_>, no_thp: bool, journal: &Journal) -> Result<Self, LabError> {
         let words = own_program::replaced(&launch.words);
         let (program, arguments) = words
             .split_first()
@@ -142,7 +147,8 @@ impl Started {
         let state = |error: tare_machine::journal::JournalError| LabError::State(error.to_string());
         journal.will_start(&launch.words.join(" ")).map_err(state)?;
         command.env(RUN_VARIABLE, journal.run_id());
-        let confinement = Confinement { cpus: launch.cpus.clone(), cgroup_procs: launch.groups.clone() };
+        let confinement =
+            Confinement { cpus: launch.cpus.clone(), cgroup_procs: launch.groups.clone(), no_thp };
         let mut child = process::spawn(&mut command, &confinement).map_err(|error| {
             LabError::usage(
                 format!("cannot start {} '{program}': {error}", launch.what),

@@ -69,6 +69,7 @@ pub(crate) fn measured(
     let confinement = Confinement {
         cpus: request.place.sut_cpus.clone().unwrap_or_default(),
         cgroup_procs: request.groups.clone(),
+        no_thp: false,
     };
     let timed = timed(&words, confinement);
     let mut times_s = Vec::with_capacity(RUNS);

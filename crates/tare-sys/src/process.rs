@@ -15,6 +15,8 @@ pub struct Confinement {
     pub cpus: Vec<u32>,
     /// `cgroup.procs` files of the control groups that it joins before it runs anything.
     pub cgroup_procs: Vec<PathBuf>,
+    /// It gets no transparent huge pages, and neither does what it starts (`PR_SET_THP_DISABLE`, prctl(2)).
+    pub no_thp: bool,
 }
 
 /// Starts `command` as the leader of a process group of its own, which is killed by the kernel when the
@@ -33,7 +35,7 @@ pub fn spawn(command: &mut Command, confinement: &Confinement) -> io::Result<Chi
         .iter()
         .map(|path| CString::new(path.as_os_str().as_bytes()).map_err(io::Error::from))
         .collect::<io::Result<Vec<_>>>()?;
-    let parent = std::process::id();
+    let (parent, no_thp) = (std::process::id(), confinement.no_thp);
     command.process_group(0);
     // SAFETY: between fork and exec the closure only makes system calls on memory that was prepared before
     // the fork (`mask`, `groups`); it allocates nothing and takes no lock. `io::Error` from an errno is a
@@ -43,6 +45,9 @@ pub fn spawn(command: &mut Command, confinement: &Confinement) -> io::Result<Chi
             die_with(parent)?;
             for group in &groups {
                 join_group(group)?;
+            }
+            if no_thp {
+                go_without_thp()?;
             }
             mask.as_ref().map_or(Ok(()), |mask| mask.apply(0))
         });
@@ -60,6 +65,12 @@ pub fn spawn_in_foreground(command: &mut Command) -> io::Result<Child> {
     // SAFETY: as in `spawn`; the closure captures one number.
     unsafe { command.pre_exec(move || die_with(parent)) };
     command.spawn()
+}
+
+/// No transparent huge pages for the calling process from now on, nor for what it executes and starts.
+pub(crate) fn go_without_thp() -> io::Result<()> {
+    // SAFETY: plain numbers; the calling process is one that is about to execute a program.
+    check(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) })
 }
 
 /// Asks to be killed with the parent, and notices a parent that died before the request was made.
@@ -376,6 +387,27 @@ mod tests {
         let ended = wait4(child.id(), true).unwrap().unwrap();
         assert_eq!((ended.exit_code, ended.signal), (Some(7), None));
         assert!(ended.rss_bytes_max > 0);
+    }
+
+    #[test]
+    #[expect(clippy::zombie_processes, reason = "reaped by wait4")]
+    fn a_child_goes_without_huge_pages_where_it_is_to() {
+        let line = |pid: u32| {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix("THP_enabled:"))
+                .map(|value| value.trim().to_owned())
+        };
+        // Linux before 5.0 does not show it.
+        let Some(ours) = line(std::process::id()) else { return };
+        let mut command = Command::new("sh");
+        command.args(["-c", "read line"]).stdin(Stdio::piped());
+        let mut child = spawn(&mut command, &Confinement { no_thp: true, ..Confinement::default() }).unwrap();
+        assert_eq!(line(child.id()).as_deref(), Some("0"));
+        assert_eq!(line(std::process::id()), Some(ours), "and the parent as before");
+        drop(child.stdin.take());
+        wait4(child.id(), true).unwrap();
     }
 
     #[test]

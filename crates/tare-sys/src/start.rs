@@ -4,7 +4,7 @@
 //! copied that would have to be thrown away, and the calling thread goes on when the program has begun.
 
 use crate::affinity::Mask;
-use crate::process::{Confinement, check, die_with, join_group};
+use crate::process::{Confinement, check, die_with, go_without_thp, join_group};
 use crate::time::monotonic_ns;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
@@ -22,6 +22,7 @@ pub struct Program {
     environment: Vec<CString>,
     groups: Vec<CString>,
     mask: Option<Box<Mask>>,
+    no_thp: bool,
     terminal: bool,
 }
 
@@ -53,6 +54,7 @@ impl Program {
             environment: environment.collect::<Result<_, _>>()?,
             groups: confinement.cgroup_procs.iter().map(group).collect::<Result<_, _>>()?,
             mask,
+            no_thp: confinement.no_thp,
             terminal,
         })
     }
@@ -173,6 +175,9 @@ impl Child<'_> {
         self.program.groups.iter().try_for_each(join_group)?;
         if let Some(mask) = &self.program.mask {
             mask.apply(0)?;
+        }
+        if self.program.no_thp {
+            go_without_thp()?;
         }
         for (target, fd) in (0..).zip(self.stdio) {
             // SAFETY: plain numbers; the child has a table of descriptors of its own.

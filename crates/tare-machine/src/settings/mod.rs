@@ -8,6 +8,7 @@ mod clock;
 mod interrupts;
 mod memory;
 mod network;
+mod queues;
 mod quota;
 mod scheduler;
 mod setting;
@@ -32,9 +33,14 @@ pub static SETTINGS: &[&dyn Setting] = &[
     &clock::Governor,
     &clock::Frequency,
     &scheduler::BaseSlice,
+    &scheduler::Autogroup,
     &interrupts::IrqsOff,
     &network::Somaxconn,
     &network::PortRange,
+    &network::BusyPoll,
+    &queues::Rps,
+    &queues::RpsFlows,
+    &queues::Xps,
     &quota::CpuQuota,
 ];
 

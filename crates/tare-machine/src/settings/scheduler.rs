@@ -1,4 +1,4 @@
-//! The scheduler's slice: how long a thread runs before the next one may run.
+//! The scheduler: how long a thread runs before the next one may run, and between whom CPU time is shared.
 
 use super::setting::{Change, Setting};
 use super::wanted::Wanted;
@@ -67,6 +67,44 @@ impl Setting for BaseSlice {
             let scaled = u128::from(period_ns) * u128::from(wanted_ns) / u128::from(slice_ns);
             let scaled = scaled.clamp(u128::from(*SLICE_NS.start()), u128::from(*SLICE_NS.end()));
             Ok(Change::of([Step::change(period, period_ns.to_string(), scaled.to_string()), slice]))
+        }))
+    }
+}
+
+/// Whether sessions share CPU time, and not threads.
+#[derive(Debug)]
+pub(super) struct Autogroup;
+
+const AUTOGROUP: &str = "/proc/sys/kernel/sched_autogroup_enabled";
+
+impl Setting for Autogroup {
+    fn name(&self) -> &'static str {
+        "autogroup"
+    }
+
+    fn about(&self) -> &'static str {
+        "CPU time is shared between sessions (setsid) and not between threads; nothing for what is in a control group of its own"
+    }
+
+    fn now(&self, root: &Root) -> Result<String, Missing> {
+        if !root.exists(AUTOGROUP) {
+            return Err(Missing::with_remedy(
+                format!("{AUTOGROUP} is not there"),
+                "the kernel needs CONFIG_SCHED_AUTOGROUP",
+            ));
+        }
+        match value::number(root, AUTOGROUP)? {
+            0 => Ok("off".to_owned()),
+            1 => Ok("on".to_owned()),
+            other => Err(Missing::new(format!("{AUTOGROUP} holds {other}"))),
+        }
+    }
+
+    fn change(&self, root: &Root, wanted: &Wanted) -> Option<Result<Change, Missing>> {
+        let on = wanted.autogroup?;
+        Some(self.now(root).and_then(|_| {
+            let before = value::read(root, AUTOGROUP)?;
+            Ok(Change::of([Step::change(AUTOGROUP, before, if on { "1" } else { "0" })]))
         }))
     }
 }

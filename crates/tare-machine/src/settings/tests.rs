@@ -21,6 +21,20 @@ const MACHINE: &[(&str, &str)] = &[
     ("proc/sys/kernel/numa_balancing", "1\n"),
     ("proc/sys/net/core/somaxconn", "128\n"),
     ("proc/sys/net/ipv4/ip_local_port_range", "32768\t60999\n"),
+    ("proc/sys/net/core/busy_read", "0\n"),
+    ("proc/sys/net/core/busy_poll", "0\n"),
+    ("proc/sys/net/core/rps_sock_flow_entries", "0\n"),
+    ("proc/sys/kernel/sched_autogroup_enabled", "1\n"),
+    ("sys/class/net/lo/queues/rx-0/rps_cpus", "0\n"),
+    ("sys/class/net/lo/queues/rx-0/rps_flow_cnt", "0\n"),
+    ("sys/class/net/eth0/queues/rx-0/rps_cpus", "0\n"),
+    ("sys/class/net/eth0/queues/rx-0/rps_flow_cnt", "0\n"),
+    ("sys/class/net/eth0/queues/rx-10/rps_cpus", "3\n"),
+    ("sys/class/net/eth0/queues/rx-10/rps_flow_cnt", "0\n"),
+    ("sys/class/net/eth0/queues/rx-2/rps_cpus", "0\n"),
+    ("sys/class/net/eth0/queues/rx-2/rps_flow_cnt", "0\n"),
+    ("sys/class/net/eth0/queues/tx-0/xps_cpus", "0\n"),
+    ("sys/class/net/eth0/queues/tx-1/xps_cpus", "0\n"),
     ("sys/fs/cgroup/web/cpu.max", "max 100000\n"),
     ("sys/fs/cgroup/cpu.stat", ""),
     ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
@@ -78,8 +92,16 @@ fn all() -> Wanted {
             huge_pages_bytes: Some(100 << 20),
         },
         base_slice_ns: Some(6_000_000),
+        autogroup: Some(false),
         irqs_off: vec![0, 1],
-        network: NetworkWanted { somaxconn: Some(4096), port_range: Some((1024, 65_535)) },
+        network: NetworkWanted {
+            somaxconn: Some(4096),
+            port_range: Some((1024, 65_535)),
+            busy_poll_ns: Some(50_000),
+            rps: Some(vec![0, 1]),
+            rps_flows: Some(3000),
+            xps: Some(vec![0, 1, 2]),
+        },
         quota: Some(QuotaWanted { group: Group::Of(7), cpus: Some(2.0) }),
     }
 }
@@ -172,6 +194,14 @@ fn what_this_machine_cannot_do_is_refused_with_numbers() {
         refused(Wanted { irqs_off: vec![0, 1, 2, 3], ..Wanted::default() }),
         refused(Wanted { base_slice_ns: Some(1), ..Wanted::default() }),
         refused(Wanted {
+            network: NetworkWanted { busy_poll_ns: Some(1500), ..NetworkWanted::default() },
+            ..Wanted::default()
+        }),
+        refused(Wanted {
+            network: NetworkWanted { rps: Some(vec![0, 9]), ..NetworkWanted::default() },
+            ..Wanted::default()
+        }),
+        refused(Wanted {
             quota: Some(QuotaWanted { group: Group::Of(8), cpus: Some(1.0) }),
             ..Wanted::default()
         }),
@@ -185,6 +215,24 @@ fn what_this_machine_cannot_do_is_refused_with_numbers() {
         }),
     ];
     insta::assert_snapshot!(texts.concat());
+}
+
+/// Loopback has one send queue, and its file cannot be read.
+#[test]
+fn a_machine_with_one_send_queue_has_nothing_to_choose() {
+    let (dir, root) = tree(MACHINE);
+    for queue in ["tx-0", "tx-1"] {
+        std::fs::remove_dir_all(dir.path().join("sys/class/net/eth0/queues").join(queue)).unwrap();
+    }
+    let xps = |cpus: &[u32]| Wanted {
+        network: NetworkWanted { xps: Some(cpus.to_vec()), ..NetworkWanted::default() },
+        ..Wanted::default()
+    };
+    let missing = plan(&root, &xps(&[0])).remove(0).change.unwrap_err();
+    assert!(missing.why.contains("more than one send queue"), "{missing:?}");
+    // Off is what they are already: nothing to do.
+    let (_dir, root) = tree(MACHINE);
+    assert_eq!(plan(&root, &xps(&[])).remove(0).change.unwrap().steps, []);
 }
 
 #[test]
@@ -278,6 +326,13 @@ fn plain_garbage_in_a_settings_own_file_is_named() {
         ("irqs-off", "proc/irq/17/smp_affinity_list"),
         ("somaxconn", "proc/sys/net/core/somaxconn"),
         ("port-range", "proc/sys/net/ipv4/ip_local_port_range"),
+        ("busy-poll", "proc/sys/net/core/busy_read"),
+        ("busy-poll", "proc/sys/net/core/busy_poll"),
+        ("autogroup", "proc/sys/kernel/sched_autogroup_enabled"),
+        ("rps", "sys/class/net/lo/queues/rx-0/rps_cpus"),
+        ("rps-flows", "proc/sys/net/core/rps_sock_flow_entries"),
+        ("rps-flows", "sys/class/net/eth0/queues/rx-2/rps_flow_cnt"),
+        ("xps", "sys/class/net/eth0/queues/tx-1/xps_cpus"),
         ("quota", "sys/fs/cgroup/web/cpu.max"),
     ] {
         for garbage in ["", "\n", "banana\n", "-7\n", "1 2 3\n", "99999999999999999999999\n"] {

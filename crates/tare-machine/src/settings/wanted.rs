@@ -51,6 +51,14 @@ pub struct NetworkWanted {
     pub somaxconn: Option<u32>,
     /// First and last port that connections are made from.
     pub port_range: Option<(u16, u16)>,
+    /// How long a reader asks the device before it sleeps, nanoseconds; 0: not at all.
+    pub busy_poll_ns: Option<u64>,
+    /// CPUs that received packets are handed to; none: the one that got them.
+    pub rps: Option<Vec<u32>>,
+    /// Flows whose packets are handed to the CPU of their reader; 0: none.
+    pub rps_flows: Option<u32>,
+    /// CPUs that send by queues of their own; none: by any.
+    pub xps: Option<Vec<u32>>,
 }
 
 /// What is wanted of each setting; of most, nothing.
@@ -62,6 +70,8 @@ pub struct Wanted {
     pub memory: MemoryWanted,
     /// Shortest time on a CPU before another may run, nanoseconds.
     pub base_slice_ns: Option<u64>,
+    /// Whether CPU time is shared between sessions.
+    pub autogroup: Option<bool>,
     /// CPUs that no interrupt shall be served on; empty: as it is.
     pub irqs_off: Vec<u32>,
     /// The network.
@@ -97,6 +107,10 @@ impl NetworkWanted {
         NetworkWanted {
             somaxconn: self.somaxconn.or(other.somaxconn),
             port_range: self.port_range.or(other.port_range),
+            busy_poll_ns: self.busy_poll_ns.or(other.busy_poll_ns),
+            rps: self.rps.or(other.rps),
+            rps_flows: self.rps_flows.or(other.rps_flows),
+            xps: self.xps.or(other.xps),
         }
     }
 }
@@ -125,6 +139,7 @@ impl Wanted {
             clock: self.clock.or(other.clock),
             memory: self.memory.or(other.memory),
             base_slice_ns: self.base_slice_ns.or(other.base_slice_ns),
+            autogroup: self.autogroup.or(other.autogroup),
             irqs_off: if self.irqs_off.is_empty() { other.irqs_off } else { self.irqs_off },
             network: self.network.or(other.network),
             quota: self.quota.or(other.quota),

@@ -23,7 +23,12 @@ fn wanted(name: &str) -> Wanted {
         },
         None => everything(),
         Some(group) => Wanted {
-            network: NetworkWanted { somaxconn: Some(1234), port_range: Some((2000, 50_001)) },
+            network: NetworkWanted {
+                somaxconn: Some(1234),
+                port_range: Some((2000, 50_001)),
+                ..NetworkWanted::default()
+            },
+            autogroup: Some(false),
             memory: MemoryWanted {
                 thp: Some("never".into()),
                 huge_pages_bytes: Some(4 << 20),

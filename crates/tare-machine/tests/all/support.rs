@@ -23,6 +23,10 @@ const FILES: &[(&str, &str)] = &[
     ("proc/sys/kernel/numa_balancing", "1\n"),
     ("proc/sys/net/core/somaxconn", "128\n"),
     ("proc/sys/net/ipv4/ip_local_port_range", "32768\t60999\n"),
+    ("proc/sys/net/core/busy_read", "0\n"),
+    ("proc/sys/net/core/busy_poll", "0\n"),
+    ("proc/sys/kernel/sched_autogroup_enabled", "1\n"),
+    ("sys/class/net/lo/queues/rx-0/rps_cpus", "0\n"),
     ("sys/fs/cgroup/web/cpu.max", "max 100000\n"),
     ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
     ("sys/kernel/debug/sched/base_slice_ns", "3000000\n"),
@@ -66,8 +70,15 @@ pub fn everything() -> Wanted {
             huge_pages_bytes: Some(100 << 20),
         },
         base_slice_ns: Some(6_000_000),
+        autogroup: Some(false),
         irqs_off: vec![0, 1],
-        network: NetworkWanted { somaxconn: Some(4096), port_range: Some((1024, 65_535)) },
+        network: NetworkWanted {
+            somaxconn: Some(4096),
+            port_range: Some((1024, 65_535)),
+            busy_poll_ns: Some(50_000),
+            rps: Some(vec![0, 1]),
+            ..NetworkWanted::default()
+        },
         quota: Some(QuotaWanted { group: Group::At("/web".into()), cpus: Some(2.0) }),
     }
 }

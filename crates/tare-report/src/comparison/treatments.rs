@@ -57,19 +57,15 @@ pub(super) fn table(comparison: &Comparison) -> Vec<Block> {
             Reading::Missing(missing) => Text::new(words::then_remedy(missing), Tone::Warn),
             Reading::NotApplicable { not_applicable } => Text::dim(not_applicable),
         };
-        let (in_use, evidence) = match &setting.verified {
-            Reading::Measured(found) if found.in_use => {
-                (Text::new("yes", Tone::Good), found.evidence.clone())
-            }
-            Reading::Measured(found) => (Text::new("no", Tone::Warn), found.evidence.clone()),
-            Reading::Missing(missing) => (Text::dim("not known"), words::then_remedy(missing)),
-            Reading::NotApplicable { not_applicable } => (Text::dim("not known"), not_applicable.clone()),
+        let in_use = match &setting.verified {
+            Reading::Measured(found) if found.in_use => Text::new("yes", Tone::Good),
+            Reading::Measured(_) => Text::new("no", Tone::Warn),
+            Reading::Missing(_) | Reading::NotApplicable { .. } => Text::dim("not known"),
         };
         Row::Cells(vec![
             Text::plain(program),
             Text::strong(format!("{}={}", setting.name, setting.value)),
             in_use,
-            Text::dim(evidence),
             applied,
         ])
     };
@@ -77,11 +73,17 @@ pub(super) fn table(comparison: &Comparison) -> Vec<Block> {
         Column::words("", 0),
         Column::words("setting", 0),
         Column::words("in use", 0),
-        Column::words("by", 1),
-        Column::words("applied", 2),
+        Column::words("applied", 1),
     ];
-    let notes = all().flat_map(|(_, setting)| {
-        setting.notes.iter().map(|note| Block::Line(Text::dim(format!("{}: {note}", setting.name))))
+    // How it is known is too long for a column.
+    let notes = all().flat_map(|(program, setting)| {
+        let evidence = match &setting.verified {
+            Reading::Measured(found) => found.evidence.clone(),
+            Reading::Missing(missing) => words::then_remedy(missing),
+            Reading::NotApplicable { not_applicable } => not_applicable.clone(),
+        };
+        let all = std::iter::once(evidence).chain(setting.notes.iter().cloned());
+        all.map(move |note| Block::Line(Text::dim(format!("{program} {}: {note}", setting.name))))
     });
     let table = Block::Table(Table { columns, rows: all().map(row).collect() });
     std::iter::once(table).chain(notes).collect()

@@ -4,6 +4,7 @@
 use super::launch::{Measured, Stage, arms, order};
 use crate::error::LabError;
 use crate::running::Running;
+use crate::subjects::started::With;
 use crate::treatment::{self, Seen, Switch};
 use std::time::Instant;
 use tare_machine::Root;
@@ -20,7 +21,7 @@ pub(super) struct Apart<'a> {
 
 impl<'a> Apart<'a> {
     pub fn new(switch: Switch, placements: &'a [Placement]) -> Apart<'a> {
-        Apart { switch, seen: vec![Seen::default(); placements.len()], placements }
+        Apart { seen: switch.unseen(placements.len()), switch, placements }
     }
 
     /// Finds out what can be applied before anything is started; by a start of A, how large a pool of huge pages has to be.
@@ -48,9 +49,11 @@ impl<'a> Apart<'a> {
             self.switch.fit(&self.seen[0])?;
             self.switch.rehearse()?;
         }
-        let environments =
-            (0..self.placements.len()).map(|program| self.switch.environment(program).to_vec());
-        stage.environments(environments.collect());
+        let with = (0..self.placements.len()).map(|program| With {
+            environment: self.switch.environment(program).to_vec(),
+            no_thp: self.switch.no_thp(program),
+        });
+        stage.with(with.collect());
         Ok(())
     }
 
@@ -99,14 +102,15 @@ impl<'a> Apart<'a> {
         let measured = stage.measured(&[arm], seed, begun, running, &mut |_, pids| {
             seen.look(&Root::live(), pids);
         })?;
-        standing.end()?;
+        let counts = standing.end()?;
+        seen.counts = seen.counts.and(counts);
         Ok(measured)
     }
 
     /// What is known by now of what each has in use.
     pub fn keep(&self, comparison: &mut Comparison) {
         for treated in &mut comparison.treatments {
-            treatment::see(treated, &self.seen);
+            treatment::see(treated, &self.switch, &self.seen);
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::progress::{Event, Progress};
 use crate::running::{Running, Session};
 use crate::subjects::program::{find_program, words_of};
 use crate::timed::{Input, Runner, Timed};
-use crate::treatment::{self, Sampler, Seen, Switch, Treatment};
+use crate::treatment::{self, Around, Sampler, Seen, Switch, Treatment};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -127,11 +127,13 @@ fn places(
     running: &Running<'_>,
 ) -> Result<Vec<Vec<u32>>, LabError> {
     let given = request.sut_cpus.as_deref();
-    let place = |program| {
-        let placed = switch.place(program, given, 0, &running.topology)?;
-        Ok(placed.map_or_else(|| given.unwrap_or_default().to_vec(), |placed| placed.sut_cpus))
-    };
-    (0..request.commands.len()).map(place).collect()
+    let count = request.commands.len();
+    let around = Around { sut: given, load: None, load_threads: 0 };
+    let placed = switch.places(count, around, &running.topology)?;
+    Ok(match placed {
+        Some(placed) => placed.into_iter().map(|placed| placed.sut_cpus).collect(),
+        None => vec![given.unwrap_or_default().to_vec(); count],
+    })
 }
 
 /// What is the same in every launch.
@@ -197,7 +199,7 @@ impl Runs {
 impl Bench<'_> {
     /// Finds out what can be applied, before anything is started; runs all once, and keeps what each has in use.
     fn rehearse(&mut self, comparison: &mut Comparison, running: &mut Running<'_>) -> Result<(), LabError> {
-        let mut seen = vec![Seen::default(); self.words.len()];
+        let mut seen = self.switch.unseen(self.words.len());
         let done = self.switch.rehearse().and_then(|()| self.warm_up(&mut seen, running));
         if done.is_err() && self.switch.refused().is_none() {
             return done;
@@ -293,7 +295,11 @@ impl Bench<'_> {
         let timed = Timed {
             words: &self.words[program],
             environment: self.switch.environment(program),
-            confinement: Confinement { cpus: self.places[program].clone(), cgroup_procs: Vec::new() },
+            confinement: Confinement {
+                cpus: self.places[program].clone(),
+                cgroup_procs: Vec::new(),
+                no_thp: self.switch.no_thp(program),
+            },
             output: if self.are_read.get() { Output::KeepApart } else { Output::KeepErrors },
             shown: false,
             input: &Input::Nothing,
@@ -302,15 +308,18 @@ impl Bench<'_> {
             phase: None,
         };
         let standing = self.switch.on(program)?;
-        let (seen, mut sampler) = (seen.filter(|_| self.switch.is_some()), None);
-        let is_seen = seen.is_some();
-        let look = |pid| sampler = is_seen.then(|| Sampler::begin(pid)).flatten();
+        let (mut seen, mut sampler) = (seen.filter(|_| self.switch.is_some()), None);
+        let (is_seen, of_place) = (seen.is_some(), self.switch.has_place());
+        let look = |pid| sampler = is_seen.then(|| Sampler::begin(pid, of_place)).flatten();
         let run = self.runner.run(&timed, running, look, |_| ());
-        if let Some((seen, sampler)) = seen.zip(sampler) {
+        if let Some((seen, sampler)) = seen.as_mut().zip(sampler) {
             seen.and(sampler.end());
         }
         let mut run = run?;
-        standing.end()?;
+        let counts = standing.end()?;
+        if let Some(seen) = seen {
+            seen.counts = seen.counts.and(counts);
+        }
         let failed = |what: String, last_output| LabError::Sut {
             what: format!("{} {what}", name(program, arm, &self.request.commands[program])),
             last_output,

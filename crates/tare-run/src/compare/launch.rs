@@ -19,7 +19,7 @@ use crate::place;
 use crate::process::stop_orphans;
 use crate::request::Warmup;
 use crate::running::Running;
-use crate::subjects::started;
+use crate::subjects::started::{self, With};
 use crate::subjects::sut::Sut;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::atomic::AtomicBool;
@@ -56,8 +56,8 @@ pub(super) struct Stage<'a> {
     pace: Pace,
     length: Length,
     allowance: Allowance,
-    /// Of each program; empty: none beside ours.
-    environments: Vec<Vec<(String, String)>>,
+    /// What each program is started with; empty: nothing but ours.
+    with: Vec<With>,
 }
 
 /// Load before a launch is counted.
@@ -104,7 +104,7 @@ impl<'a> Stage<'a> {
             pace: Pace::default(),
             length,
             allowance: Allowance::default(),
-            environments: Vec::new(),
+            with: Vec::new(),
         }
     }
 
@@ -154,9 +154,9 @@ impl<'a> Stage<'a> {
         self.may_poll = place::has_cores_of_its_own(placement, topology);
     }
 
-    /// What each program has in its environment beside ours.
-    pub fn environments(&mut self, environments: Vec<Vec<(String, String)>>) {
-        self.environments = environments;
+    /// What each program is started with.
+    pub fn with(&mut self, with: Vec<With>) {
+        self.with = with;
     }
 
     /// Starts these arms, loads them interleaved until they are warm and then for a window that is counted, and stops them. `look` gets
@@ -212,9 +212,8 @@ impl<'a> Stage<'a> {
             let name = name(program, arm, &asked.command);
             let command = self.command(&asked.command, ports[at]);
             let (cpus, limit) = (&self.placement.sut_cpus, self.request.start_timeout);
-            let environment = self.environments.get(program).cloned().unwrap_or_default();
-            let sut =
-                started::launch(&command, cpus, environment, limit, &running.journal).map_err(of(&name))?;
+            let with = self.with.get(program).cloned().unwrap_or_default();
+            let sut = started::launch(&command, cpus, with, limit, &running.journal).map_err(of(&name))?;
             starting.push((at, name, target(&asked.url, ports[at])?, sut));
         }
         let pids: Vec<u32> = starting.iter().map(|(.., sut)| sut.pid()).collect();

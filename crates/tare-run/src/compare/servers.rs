@@ -8,7 +8,7 @@ use super::steps::{Step, check_count, check_file, empty, go_on, go_on_with, in_s
 use crate::error::{LOAD_HELP, LabError};
 use crate::progress::{Event, Progress};
 use crate::running::{Running, Session};
-use crate::treatment::{self, Switch};
+use crate::treatment::{self, Around, Switch};
 use crate::{place, plan};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -163,13 +163,16 @@ fn check(request: &Request, running: &Running<'_>) -> Result<(), LabError> {
 
 /// Where each program and its generator are.
 fn placements(request: &Request, switch: &Switch, topology: &Topology) -> Result<Vec<Placement>, LabError> {
-    let all = place(request, topology)?;
-    let threads = request.threads.unwrap_or_else(|| place::load_threads(topology));
-    let of = |program| {
-        let placed = switch.place(program, request.sut_cpus.as_deref(), threads, topology)?;
-        Ok(placed.unwrap_or_else(|| all.clone()))
+    let around = Around {
+        sut: request.sut_cpus.as_deref(),
+        load: request.load_cpus.as_deref(),
+        load_threads: request.threads.unwrap_or_else(|| place::load_threads(topology)).max(1),
     };
-    (0..request.programs.len()).map(of).collect()
+    let count = request.programs.len();
+    match switch.places(count, around, topology)? {
+        Some(placed) => Ok(placed),
+        None => Ok(vec![place(request, topology)?; count]),
+    }
 }
 
 /// All servers on the same CPUs, half of the cores unless others are asked for; the generators on others.

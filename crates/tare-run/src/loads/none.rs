@@ -156,6 +156,7 @@ impl Alone<'_> {
         let confinement = Confinement {
             cpus: self.request.place.sut_cpus.clone().unwrap_or_default(),
             cgroup_procs: self.request.groups.clone(),
+            no_thp: false,
         };
         let timed = Timed {
             words: self.words,

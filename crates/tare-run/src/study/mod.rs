@@ -3,6 +3,7 @@
 //! [`read`] judges the text alone, [`PlanFile::resolve`] whether this machine can do it; neither starts anything. [`order`] orders the
 //! cells of a block at random, [`expect`] and [`judge`] compare what was expected with what came out, by [`Intervals`]; [`run()`] carries it out.
 
+mod around;
 pub mod expect;
 pub mod figures;
 mod flags;

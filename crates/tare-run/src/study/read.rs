@@ -283,6 +283,9 @@ fn as_written(value: &DeValue<'_>) -> String {
         DeValue::String(text) => text.to_string(),
         DeValue::Integer(digits) => digits.to_string(),
         DeValue::Float(digits) => digits.as_str().to_owned(),
+        DeValue::Array(list) => {
+            list.iter().map(|value| as_written(value.get_ref())).collect::<Vec<_>>().join(" and ")
+        }
         _ => String::new(),
     }
 }

@@ -227,6 +227,19 @@ fn check_against(name: &str, case: &Case, is_baseline: bool) -> Result<(), LabEr
     ))
 }
 
+/// A policy chooses the CPUs of a server that is started, where nobody else does.
+fn check_placement(name: &str, settings: &Settings) -> Result<(), LabError> {
+    let Some(policy) = settings.placement else { return Ok(()) };
+    let (what, hint) = match settings {
+        Settings { sut_cpus: Some(_), .. } => ("'sut_cpus' names the CPUs already", "leave out one of them"),
+        Settings { sut: None, url: Some(_), .. } => {
+            ("the server runs already, and stays where it is", "have it started with 'sut'")
+        }
+        _ => return Ok(()),
+    };
+    Err(LabError::usage(format!("{name}: placement = \"{policy}\": {what}"), hint))
+}
+
 /// What cannot be carried out as it stands.
 fn check(name: &str, settings: &Settings, online: &[u32]) -> Result<(), LabError> {
     let here = || tare_model::CpuSet::from(online);
@@ -248,6 +261,7 @@ fn check(name: &str, settings: &Settings, online: &[u32]) -> Result<(), LabError
             "add url = \"http://127.0.0.1:8080/\"",
         ));
     }
+    check_placement(name, settings)?;
     match (settings.threads, settings.connections) {
         (Some(threads), connections) if threads > connections.unwrap_or(CONNECTIONS_DEFAULT) => {
             let connections = connections.unwrap_or(CONNECTIONS_DEFAULT);

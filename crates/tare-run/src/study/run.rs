@@ -1,5 +1,6 @@
 //! Runs a study: block by block, each cell on a launch of its own, and every result kept as it comes.
 
+use super::around::Surroundings;
 use super::expect::Expectation;
 use super::figures;
 use super::interim::Intervals;
@@ -12,6 +13,7 @@ use crate::progress::{Event, Part, Progress};
 use crate::request::{LoadRequest, Request, ServerRequest, SutRequest};
 use crate::running::Session;
 use crate::subjects::answer::is_taken;
+use crate::treatment::Treatment;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -36,6 +38,8 @@ pub struct Setup {
     pub argv: Vec<String>,
     /// The program that is the built-in server.
     pub embedded_program: PathBuf,
+    /// What each cell is measured with, of [`super::Settings::tuned`]; empty: nothing, in none of them.
+    pub treatments: Vec<Treatment>,
 }
 
 /// How a study ended, and what there is of it.
@@ -90,18 +94,35 @@ fn all(
     let requests: Vec<ServerRequest> =
         study.cells.iter().map(|cell| request(study, cell, setup)).collect::<Result<_, _>>()?;
     let intervals = Intervals::of(study);
+    let beside = |cell: &Cell| cell.settings.beside.clone().unwrap_or_default();
+    let besides = study.cells.iter().map(beside).collect();
+    let surroundings = Surroundings::of(&setup.treatments, besides, &setup.session.state_dir, progress)?;
+    let end = blocks(study, (setup, &surroundings), &requests, &intervals, seed, seen, progress);
+    surroundings.end().and(end)
+}
+
+/// Block by block, until there is enough.
+fn blocks(
+    study: &Study,
+    (setup, surroundings): (&Setup, &Surroundings),
+    requests: &[ServerRequest],
+    intervals: &Intervals,
+    seed: u64,
+    seen: &mut Seen,
+    progress: &mut dyn Progress,
+) -> Result<(), LabError> {
     progress.show(Event::Expected { total_s: study.expected().as_secs_f64() });
     let progress: &mut dyn Progress = &mut Part { within: progress, begun: Instant::now() };
     for (block, order) in orders(seed, study.cells.len(), study.blocks as usize).into_iter().enumerate() {
         let name = format!("block {}/{}", block + 1, study.blocks);
         let file = format!("block-{:04}", block + 1);
-        let mut pass = pass(study, setup, &requests, &order, (&name, &file), progress);
+        let mut pass = pass(study, (setup, surroundings), requests, &order, (&name, &file), progress);
         // By what was taken alone, whatever came out: results do not decide which of them counts.
         let may_again = pass.end.is_ok() && seen.measured_again < study.reruns as usize;
         if may_again && !disturbances(&pass.interference).is_empty() {
             seen.measured_again += 1;
             let (name, file) = (format!("{name} once more, it was disturbed"), format!("{file}-again"));
-            let again = self::pass(study, setup, &requests, &order, (&name, &file), progress);
+            let again = self::pass(study, (setup, surroundings), requests, &order, (&name, &file), progress);
             match again.end {
                 Ok(()) if taken(&again.interference) < taken(&pass.interference) => pass = again,
                 end => pass.end = end,
@@ -123,7 +144,7 @@ fn all(
 /// Measures the cells in this order; what was measured before a failure is there.
 fn pass(
     study: &Study,
-    setup: &Setup,
+    (setup, surroundings): (&Setup, &Surroundings),
     requests: &[ServerRequest],
     order: &[usize],
     (name, file): (&str, &str),
@@ -142,10 +163,20 @@ fn pass(
         let file = |folder: &PathBuf| folder.join(format!("{file}-cell-{:03}.tare", at + 1));
         let session = Session { record: setup.records.as_ref().map(file), ..setup.session.clone() };
         let request = &requests[at];
-        let held = crate::session::measure(Request::Server(Box::new(request.clone())), &session, progress);
+        let name = &study.cells[at].name;
+        let measure = |progress: &mut dyn Progress| {
+            crate::session::measure(Request::Server(Box::new(request.clone())), &session, progress)
+        };
+        let held = match surroundings.with((at, name), measure, progress) {
+            Ok(held) => held,
+            Err(error) => {
+                end = Err(error);
+                break;
+            }
+        };
         let measured = held.end.is_ok();
         if let Err(error) = held.end.and_then(|()| port_is_free(request)) {
-            end = Err(error.of(&format!("of case '{}'", study.cells[at].name), "try its command by hand"));
+            end = Err(error.of(&format!("of case '{name}'"), "try its command by hand"));
         }
         if measured {
             results.extend(held.record.as_ref().map(|record| (at, tare_explain::explain(record))));
@@ -209,6 +240,7 @@ fn request(study: &Study, cell: &Cell, setup: &Setup) -> Result<ServerRequest, L
     request.place.sut_cpus = settings.sut_cpus.clone();
     request.place.start_timeout = study.start_timeout;
     request.place.load_cpus = settings.load_cpus.clone();
+    request.place.policy = settings.placement;
     request.watch.trace = expected().any(Expectation::needs_trace);
     request.beside.no_levels = !wants_net;
     request.beside.no_reference = !wants_net;

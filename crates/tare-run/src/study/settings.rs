@@ -1,6 +1,7 @@
 //! What a case can set.
 
 use tare_model::CpuSet;
+use tare_model::placement::Policy;
 use toml::de::DeValue;
 
 /// Most connections, as of `tare load`.
@@ -9,6 +10,11 @@ const CONNECTIONS_MAX: u32 = 1_000_000;
 const AT_ONCE_MAX: u32 = 1024;
 /// Most requests a second that anybody asks for.
 const RATE_HZ_MAX: f64 = 1e9;
+
+/// Stands for no settings, or no command beside: what the plan sets for all is not for this one.
+const NONE: &str = "none";
+/// Most settings of the machine in one cell, as of `--set-b`.
+const TUNED_MAX: usize = 32;
 
 /// Settings of a cell; what is `None` is as `tare run` has it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,12 +37,30 @@ pub struct Settings {
     pub pipeline: Option<u32>,
     /// A header of every request: its name and its value.
     pub header: Option<(String, String)>,
+    /// How the CPUs of a server that is started are chosen.
+    pub placement: Option<Policy>,
+    /// Settings of the machine that it is measured with, as `compare --set-b` has them: `thp=never`.
+    pub tuned: Option<Vec<String>>,
+    /// A command that runs meanwhile, through sh; empty: none.
+    pub beside: Option<String>,
 }
 
 impl Settings {
     /// The keys, as a plan writes them.
-    pub(super) const KEYS: [&str; 9] =
-        ["sut", "url", "sut_cpus", "load_cpus", "connections", "threads", "rate", "pipeline", "header"];
+    pub(super) const KEYS: [&str; 12] = [
+        "sut",
+        "url",
+        "sut_cpus",
+        "load_cpus",
+        "connections",
+        "threads",
+        "rate",
+        "pipeline",
+        "header",
+        "placement",
+        "set",
+        "beside",
+    ];
 
     /// Sets what `key` (one of [`Self::KEYS`]) stands for; `Err` says what its value must be.
     pub(super) fn set(&mut self, key: &str, value: &DeValue<'_>) -> Result<(), String> {
@@ -50,6 +74,11 @@ impl Settings {
             "rate" => self.rate_hz = Some(rate_hz(value)?),
             "pipeline" => self.pipeline = Some(whole(value, AT_ONCE_MAX)?),
             "header" => self.header = Some(header(value)?),
+            "placement" => self.placement = Some(placement(value)?),
+            "set" => self.tuned = Some(tuned(value)?),
+            "beside" => {
+                self.beside = Some(text(value)?).map(|text| if text == NONE { String::new() } else { text })
+            }
             _ => return Err(format!("one of {}", Self::KEYS.join(", "))),
         }
         Ok(())
@@ -78,6 +107,9 @@ impl Settings {
             rate_hz: self.rate_hz.or(base.rate_hz),
             pipeline: self.pipeline.or(base.pipeline),
             header: self.header.clone().or_else(|| base.header.clone()),
+            placement: self.placement.or(base.placement),
+            tuned: self.tuned.clone().or_else(|| base.tuned.clone()),
+            beside: self.beside.clone().or_else(|| base.beside.clone()),
         }
     }
 }
@@ -112,6 +144,24 @@ fn cpus(value: &DeValue<'_>) -> Result<Vec<u32>, String> {
     };
     let list = list.filter(|cpus| !cpus.is_empty());
     list.map(|cpus| cpus.to_vec()).ok_or_else(|| "CPUs, as \"0-3,8\"".to_owned())
+}
+
+fn placement(value: &DeValue<'_>) -> Result<Policy, String> {
+    let policy = value.as_str().and_then(|text| text.trim().parse().ok());
+    policy.ok_or_else(|| "auto, spread, same-node, smt-pairs or random:SEED".to_owned())
+}
+
+/// A setting in quotes, or a list of them. What each name stands for is judged by who knows the settings.
+fn tuned(value: &DeValue<'_>) -> Result<Vec<String>, String> {
+    let wrong = || format!("a setting, as \"thp=never\", a list of them, or \"{NONE}\"");
+    let one = |value: &DeValue<'_>| text(value).ok().filter(|text| text.contains('=')).ok_or_else(wrong);
+    match value {
+        DeValue::String(text) if text.trim() == NONE => Ok(Vec::new()),
+        DeValue::Array(list) if (1..=TUNED_MAX).contains(&list.len()) => {
+            list.iter().map(|value| one(value.get_ref())).collect()
+        }
+        value => one(value).map(|one| vec![one]),
+    }
 }
 
 /// What a header may hold, the generator judges.

@@ -256,7 +256,7 @@ proptest! {
     }
 }
 
-const PLAN_KEYS_AND_SETTINGS: [&str; 24] = [
+const PLAN_KEYS_AND_SETTINGS: [&str; 27] = [
     "name",
     "blocks",
     "reruns",
@@ -281,7 +281,41 @@ const PLAN_KEYS_AND_SETTINGS: [&str; 24] = [
     "rate",
     "pipeline",
     "header",
+    "placement",
+    "set",
+    "beside",
 ];
+
+#[test]
+fn settings_places_and_commands_beside_are_levels_like_others() {
+    let plan = "[factors]\nset = [\"none\", \"thp=never\", [\"thp=always\", \"autogroup=off\"]]";
+    let found = study(plan).unwrap();
+    let names: Vec<&str> = found.cells.iter().map(|cell| cell.name.as_str()).collect();
+    assert_eq!(names, ["set=none", "set=thp=never", "set=thp=always and autogroup=off"]);
+    assert_eq!(found.cells[0].settings.tuned, Some(vec![]));
+    assert_eq!(found.cells[2].settings.tuned.as_ref().map(Vec::len), Some(2));
+    let plan = "beside = \"sleep 9\"\nset = \"thp=never\"\n[[case]]\nname = \"a\"\n\
+                [[case]]\nname = \"b\"\nbeside = \"none\"\nset = \"none\"\nplacement = \"random:7\"";
+    let cells = study(plan).unwrap().cells;
+    assert_eq!(cells[0].settings.beside.as_deref(), Some("sleep 9"));
+    assert_eq!(cells[0].settings.tuned.as_deref(), Some(&["thp=never".to_owned()][..]));
+    let none = (cells[1].settings.beside.as_deref(), cells[1].settings.tuned.as_deref());
+    assert_eq!(none, (Some(""), Some(&[][..])));
+    assert_eq!(cells[1].settings.placement.map(|policy| policy.to_string()).as_deref(), Some("random:7"));
+    let found = of_flags(&[], &["set=none", "set=thp=never"]).unwrap();
+    assert_eq!(found.cells[1].name, "set=thp=never");
+    for (plan, wanted) in [
+        ("set = \"thp\"", "'set' must be a setting, as \"thp=never\", a list of them, or \"none\""),
+        ("set = []", "'set' must be"),
+        ("set = [3]", "'set' must be"),
+        ("placement = \"near\"", "'placement' must be auto, spread"),
+        ("beside = 3", "'beside' must be a text in quotes"),
+        ("placement = \"spread\"\nsut_cpus = 0", "'sut_cpus' names the CPUs already"),
+        ("placement = \"spread\"\nurl = \"http://127.0.0.1:1/\"", "the server runs already"),
+    ] {
+        assert!(refused(plan).contains(wanted), "{plan}: {}", refused(plan));
+    }
+}
 
 fn of_flags(set: &[&str], factors: &[&str]) -> Result<Study, String> {
     let owned = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<String>>();

@@ -47,11 +47,11 @@ impl Subject for Command {
             true => fit::environment(&cpus, &running.topology, running.progress),
             false => Vec::new(),
         };
+        let with = With { environment, no_thp: false };
         let load = &resolved.request.traffic;
         let limit = resolved.request.place.start_timeout;
         if resolved.by_connections {
-            return launch(command, &cpus, environment, limit, &running.journal)?
-                .listening(running.interrupt);
+            return launch(command, &cpus, with, limit, &running.journal)?.listening(running.interrupt);
         }
         match preflight(load, running.interrupt)? {
             // Who refuses is there too.
@@ -68,7 +68,7 @@ impl Subject for Command {
             }
             Err(_) => {}
         }
-        launch(command, &cpus, environment, limit, &running.journal)?.answered(load, &[], running.interrupt)
+        launch(command, &cpus, with, limit, &running.journal)?.answered(load, &[], running.interrupt)
     }
 
     /// Frees the port as well, where somebody has kept it who left its process group: the next launch would find it taken.
@@ -126,11 +126,20 @@ impl StartLimit {
     }
 }
 
+/// What a server is started with beside what we have.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct With {
+    /// Variables of its environment.
+    pub environment: Vec<(String, String)>,
+    /// It gets no transparent huge pages.
+    pub no_thp: bool,
+}
+
 /// Starts `command` through sh; `timeout` is how long it may take until it answers or listens (`None`: 30 s).
 pub(crate) fn launch(
     command: &str,
     cpus: &[u32],
-    environment: Vec<(String, String)>,
+    with: With,
     timeout: Option<Duration>,
     journal: &Journal,
 ) -> Result<Starting, LabError> {
@@ -140,10 +149,10 @@ pub(crate) fn launch(
         words,
         cpus: cpus.to_vec(),
         groups: Vec::new(),
-        environment,
+        environment: with.environment,
         output: Output::Keep,
     };
-    let started = Started::launch(&launch, journal)?;
+    let started = Started::launch_with(&launch, with.no_thp, journal)?;
     Ok(Starting { command: command.to_string(), started, limit: StartLimit::of_command(timeout) })
 }
 

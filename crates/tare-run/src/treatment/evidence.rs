@@ -1,5 +1,6 @@
 //! What a comparison keeps of its treatments: what was applied, and whether it is in use.
 
+use super::place;
 use super::switch::{Standing, Switch};
 use super::verify::Seen;
 use super::wanted::{Given, Treatment};
@@ -9,8 +10,22 @@ use tare_model::{Missing, Reading};
 
 /// What has not been done yet, where a comparison ends before.
 const NOT_YET: &str = "the comparison ended before it was applied";
+/// Settings of the whole machine that are seen to be in use by what the kernel counts, or by where the program is.
+const SEEN_LATER: [&str; 4] = ["rps", "rps-flows", "busy-poll", "autogroup"];
 /// Bytes below which huge pages hold nothing to speak of: one page.
 const PAGE_BYTES: u64 = 2 << 20;
+
+/// What is known of a program, beside what is known of A.
+struct Known<'k> {
+    own: &'k Seen,
+    first: Option<&'k Seen>,
+    /// What was changed for the setting.
+    changes: &'k [&'k str],
+    /// What the program was started with.
+    environment: &'k [(String, String)],
+    /// NUMA nodes of its CPUs and of A's.
+    nodes: [&'k [u32]; 2],
+}
 
 /// What is kept before anything was applied.
 pub(crate) fn begun(treatments: &[Treatment]) -> Vec<Kept> {
@@ -41,6 +56,7 @@ pub(crate) fn fill(
     let Some(kept) = kept.iter_mut().find(|kept| kept.program == name) else { return };
     let refused = switch.refused().filter(|refused| refused.program == program);
     let changes = standing.map(Standing::changes).unwrap_or_default();
+    let nodes = [switch.nodes(program), switch.nodes(0)];
     for setting in &mut kept.settings {
         let is_refused =
             |name: &str| refused.as_ref().is_some_and(|refused| is_called(name, refused.setting));
@@ -56,7 +72,16 @@ pub(crate) fn fill(
             None => Reading::missing("it could not be applied"),
             Some(_) => seen.get(program).map_or_else(
                 || Reading::missing(NOT_YET),
-                |its| verified(setting, its, seen.first().filter(|_| program > 0), &own),
+                |its| {
+                    let known = Known {
+                        own: its,
+                        first: seen.first().filter(|_| program > 0),
+                        changes: &own,
+                        environment: switch.environment(program),
+                        nodes: [&nodes[0], &nodes[1]],
+                    };
+                    verified(setting, &known)
+                },
             ),
         };
         setting.notes = match setting.scope {
@@ -75,17 +100,29 @@ pub(crate) fn fill(
     }
 }
 
-/// Fills in what was seen since in use, of what shows in a program itself.
-pub(crate) fn see(kept: &mut Kept, seen: &[Seen]) {
+/// Fills in what was seen since in use, of what shows in a program itself, and of what the kernel counts while it runs.
+pub(crate) fn see(kept: &mut Kept, switch: &Switch, seen: &[Seen]) {
     let Some(program) = ('A'..='Z').position(|name| kept.program == name.to_string()) else { return };
     let Some(own) = seen.get(program).filter(|own| own.samples > 0) else { return };
-    let first = seen.first().filter(|_| program > 0);
+    let nodes = [switch.nodes(program), switch.nodes(0)];
+    let known = Known {
+        own,
+        first: seen.first().filter(|_| program > 0),
+        changes: &[],
+        environment: switch.environment(program),
+        nodes: [&nodes[0], &nodes[1]],
+    };
     for setting in &mut kept.settings {
         let shows = setting.scope == TreatmentScope::Process
             || setting.name == "thp"
             || is_called(&setting.name, "huge-pages");
-        if shows && setting.applied.value().is_some() {
-            setting.verified = verified(setting, own, first, &[]);
+        if setting.applied.value().is_none() {
+            continue;
+        }
+        if shows {
+            setting.verified = verified(setting, &known);
+        } else if let Some(in_use) = by_effect(setting, &known) {
+            setting.verified = Reading::Measured(in_use);
         }
     }
 }
@@ -116,34 +153,105 @@ fn applied(setting: &TreatedSetting, own: &[&str], environment: &[(String, Strin
 }
 
 /// Whether the program has a setting in use.
-fn verified(setting: &TreatedSetting, own: &Seen, first: Option<&Seen>, changes: &[&str]) -> Reading<InUse> {
+fn verified(setting: &TreatedSetting, of: &Known<'_>) -> Reading<InUse> {
     let known = |in_use, evidence| Reading::Measured(InUse { in_use, evidence });
     match (setting.name.as_str(), setting.scope) {
-        ("thp", _) => of_memory(own, |memory| transparent(&setting.value, memory, first)),
-        ("hugepages" | "huge-pages", _) => of_memory(own, |memory| pool(memory, own.pool_used)),
-        ("placement", _) => match &own.cpus {
-            Some(cpus) => known(true, format!("it may use CPUs {cpus}")),
+        ("thp", _) => of_memory(of.own, |memory| transparent(&setting.value, memory, of.first)),
+        ("hugepages" | "huge-pages", _) => of_memory(of.own, |memory| pool(memory, of.own.pool_used)),
+        ("thp-process", _) => without(of),
+        ("placement", _) => match &of.own.cpus {
+            Some(cpus) => known(true, placed(cpus, of)),
             None => Reading::missing("it ended before its CPUs could be read"),
         },
-        (_, TreatmentScope::Process) if own.samples == 0 => {
+        (_, TreatmentScope::Process) if of.own.samples == 0 => {
             Reading::missing("it ended before its environment could be read")
         }
         (name, TreatmentScope::Process) => {
-            let has = own.has(name, &setting.value);
-            let tells = setting.value.contains("hugetlb");
-            let memory = own.memory.as_ref().ok().filter(|_| tells).map(in_words);
+            // What makes it use the pool may have been added to what was given.
+            let set = of.environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+            let set = set.unwrap_or(&setting.value);
+            let has = of.own.has(name, set);
+            let tells = set.contains("hugetlb");
+            let memory = of.own.memory.as_ref().ok().filter(|_| tells).map(in_words);
             let beside = memory.map_or_else(String::new, |memory| format!("; {memory}"));
-            let words =
-                if has { "its environment has it" } else { "its environment has another value, or none" };
+            let words = match (has, set == setting.value) {
+                (true, true) => "its environment has it",
+                (true, false) => "its environment has it, and what hugepages added to it",
+                (false, _) => "its environment has another value, or none",
+            };
             known(has, format!("{words}{beside}"))
         }
-        (_, TreatmentScope::Machine) if changes.is_empty() => Reading::missing(
-            "nothing of the machine was seen to change: it stood so already, or the kernel refused it",
+        (_, TreatmentScope::Machine) => by_effect(setting, of).map_or_else(
+            || match of.changes.is_empty() {
+                true => Reading::missing(
+                    "nothing of the machine was seen to change: it stood so already, or the kernel refused it",
+                ),
+                false => {
+                    known(true, format!("read back while it was applied: {}", of.changes.join(", ")))
+                }
+            },
+            Reading::Measured,
         ),
-        (_, TreatmentScope::Machine) => {
-            known(true, format!("read back while it was applied: {}", changes.join(", ")))
+    }
+}
+
+/// Of a setting that shows in what the kernel counts, or in where the program is; `None` where that is not known, or says nothing.
+fn by_effect(setting: &TreatedSetting, of: &Known<'_>) -> Option<InUse> {
+    let name = SEEN_LATER.into_iter().find(|name| *name == setting.name)?;
+    let is_off = matches!((name, setting.value.as_str()), (_, "off") | ("rps-flows", "0"));
+    let beside = |first: Option<u64>| first.map_or_else(String::new, |count| format!(", A {count}"));
+    match name {
+        _ if is_off => None,
+        "autogroup" => {
+            let group = of.own.group.as_deref()?;
+            let in_use = group == "/";
+            let evidence = match in_use {
+                true => "it is in the root control group, where sessions share CPU time; its own threads are one session".to_owned(),
+                false => format!("it is in the control group {group}, where autogroup does nothing"),
+            };
+            Some(InUse { in_use, evidence })
+        }
+        "busy-poll" => {
+            let count = of.own.counts.busy_packets?;
+            let its = beside(of.first.and_then(|first| first.counts.busy_packets));
+            let why = if count == 0 { " (none come so over loopback)" } else { "" };
+            let evidence = format!(
+                "{count} packets were got by busy polling while it ran (BusyPollRxPackets){its}{why}"
+            );
+            Some(InUse { in_use: count > 0, evidence })
+        }
+        _ => {
+            let count = of.own.counts.rps_wakeups?;
+            let its = beside(of.first.and_then(|first| first.counts.rps_wakeups));
+            let why = if count == 0 { ": it got none, or each came on the right CPU" } else { "" };
+            let evidence = format!(
+                "{count} times a CPU was woken for packets that another one got while it ran (received_rps){its}{why}"
+            );
+            Some(InUse { in_use: count > 0, evidence })
         }
     }
+}
+
+/// A program that was refused transparent huge pages.
+fn without(of: &Known<'_>) -> Reading<InUse> {
+    let Some(refused) = of.own.no_thp else {
+        return Reading::missing(
+            "it ended before that could be read, or this kernel does not show it (THP_enabled, Linux 5.0)",
+        );
+    };
+    let mib = |seen: &Seen| seen.memory.as_ref().ok().map(|memory| memory.transparent_bytes >> 20);
+    let its = mib(of.own).map_or_else(String::new, |mib| format!(", AnonHugePages {mib} MiB"));
+    let first = of.first.and_then(mib).map_or_else(String::new, |mib| format!(", A {mib} MiB"));
+    let enabled = u8::from(!refused);
+    Reading::Measured(InUse { in_use: refused, evidence: format!("THP_enabled is {enabled}{its}{first}") })
+}
+
+/// Its CPUs, and what was seen of how it ran there.
+fn placed(cpus: &str, of: &Known<'_>) -> String {
+    let first = of.first.and_then(|first| first.place.as_ref()).map(|place| (place, of.nodes[1]));
+    let seen = of.own.place.as_ref().map(|own| place::in_words((own, of.nodes[0]), first));
+    let seen = seen.map_or_else(String::new, |words| format!("; {words}"));
+    format!("it may use CPUs {cpus}{seen}")
 }
 
 fn of_memory(seen: &Seen, judge: impl FnOnce(&Memory) -> InUse) -> Reading<InUse> {
@@ -198,6 +306,7 @@ fn pool(memory: &Memory, pool_used: u64) -> InUse {
 
 #[cfg(test)]
 mod tests {
+    use super::super::counts::Counts;
     use super::*;
 
     fn memory(transparent: u64, pool: u64) -> Memory {
@@ -223,22 +332,104 @@ mod tests {
         );
     }
 
-    #[test]
-    fn what_ended_too_soon_is_missing_and_not_unused() {
-        let setting = |name: &str, scope| TreatedSetting {
+    fn known(own: &Seen) -> Known<'_> {
+        Known { own, first: None, changes: &[], environment: &[], nodes: [&[], &[]] }
+    }
+
+    fn given(name: &str, value: &str, scope: TreatmentScope) -> TreatedSetting {
+        TreatedSetting {
             name: name.into(),
-            value: "auto".into(),
+            value: value.into(),
             scope,
             applied: Reading::Measured(String::new()),
             verified: Reading::missing(""),
             notes: Vec::new(),
+        }
+    }
+
+    fn in_use(found: &Reading<InUse>) -> Option<bool> {
+        found.value().map(|found| found.in_use)
+    }
+
+    #[test]
+    fn a_variable_that_was_added_to_is_in_use() {
+        let seen = |value: &str| Seen {
+            environment: vec![format!("GLIBC_TUNABLES={value}")],
+            samples: 1,
+            ..Seen::default()
         };
+        let set = [("GLIBC_TUNABLES".to_owned(), "glibc.malloc.check=1:glibc.malloc.hugetlb=2".to_owned())];
+        let asked = given("GLIBC_TUNABLES", "glibc.malloc.check=1", TreatmentScope::Process);
+        let has = seen("glibc.malloc.check=1:glibc.malloc.hugetlb=2");
+        let found = verified(&asked, &Known { environment: &set, ..known(&has) });
+        assert_eq!(in_use(&found), Some(true));
+        assert!(found.value().unwrap().evidence.contains("hugepages added"), "{found:?}");
+        // A wrapper that sets it anew, and one that is as it was given.
+        let other = seen("glibc.malloc.check=1");
+        assert_eq!(in_use(&verified(&asked, &Known { environment: &set, ..known(&other) })), Some(false));
+        assert_eq!(in_use(&verified(&asked, &known(&other))), Some(true));
+    }
+
+    #[test]
+    fn what_acts_on_packets_is_in_use_where_the_kernel_counts_it() {
+        let seen = |rps, busy| Seen {
+            counts: Counts { rps_wakeups: rps, busy_packets: busy },
+            samples: 1,
+            ..Seen::default()
+        };
+        let machine = |name, value| given(name, value, TreatmentScope::Machine);
+        let (some, none) = (seen(Some(12), Some(3)), seen(Some(0), Some(0)));
+        for name in ["rps", "rps-flows", "busy-poll"] {
+            assert_eq!(in_use(&verified(&machine(name, "7"), &known(&some))), Some(true), "{name}");
+            assert_eq!(in_use(&verified(&machine(name, "7"), &known(&none))), Some(false), "{name}");
+            // Where nothing was counted the file says it; where it is switched off there is nothing to count.
+            let changes = ["/a: 1 → 7"];
+            let uncounted = Seen::default();
+            let read_back = Known { changes: &changes, ..known(&uncounted) };
+            assert_eq!(in_use(&verified(&machine(name, "7"), &read_back)), Some(true), "{name}");
+            let off = Known { changes: &changes, ..known(&none) };
+            assert_eq!(in_use(&verified(&machine(name, "off"), &off)), Some(true), "{name}");
+        }
+        // CPU 0 is a CPU; no flows are none.
+        assert_eq!(in_use(&verified(&machine("rps", "0"), &known(&some))), Some(true));
+        assert_eq!(in_use(&verified(&machine("rps-flows", "0"), &known(&some))), None);
+        let beside = Known { first: Some(&none), ..known(&some) };
+        let found = verified(&machine("rps", "0-1"), &beside);
+        assert!(
+            found.value().unwrap().evidence.contains("12 times")
+                && found.value().unwrap().evidence.contains(", A 0"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn sessions_share_in_the_root_group_alone() {
+        let of = |group: &str| Seen { group: Some(group.into()), samples: 1, ..Seen::default() };
+        let on = given("autogroup", "on", TreatmentScope::Machine);
+        assert_eq!(in_use(&verified(&on, &known(&of("/")))), Some(true));
+        assert_eq!(in_use(&verified(&on, &known(&of("/system.slice/web")))), Some(false));
+    }
+
+    #[test]
+    fn a_program_without_huge_pages_shows_it() {
+        let of = |no_thp| Seen { no_thp, samples: 1, ..Seen::default() };
+        let asked = given("thp-process", "never", TreatmentScope::Process);
+        let verdict = |no_thp| in_use(&verified(&asked, &known(&of(no_thp))));
+        assert_eq!(
+            [verdict(Some(true)), verdict(Some(false)), verdict(None)],
+            [Some(true), Some(false), None]
+        );
+    }
+
+    #[test]
+    fn what_ended_too_soon_is_missing_and_not_unused() {
+        let setting = |name: &str, scope| given(name, "auto", scope);
         for name in ["thp", "hugepages"] {
-            let found = verified(&setting(name, TreatmentScope::Machine), &Seen::default(), None, &[]);
+            let found = verified(&setting(name, TreatmentScope::Machine), &known(&Seen::default()));
             assert!(matches!(found, Reading::Missing(_)), "{found:?}");
         }
-        for name in ["placement", "MALLOC_ARENA_MAX"] {
-            let found = verified(&setting(name, TreatmentScope::Process), &Seen::default(), None, &[]);
+        for name in ["placement", "thp-process", "MALLOC_ARENA_MAX"] {
+            let found = verified(&setting(name, TreatmentScope::Process), &known(&Seen::default()));
             assert!(matches!(found, Reading::Missing(_)), "{found:?}");
         }
     }

@@ -1,21 +1,20 @@
 //! Applies what an arm is to be run with, and puts it back.
 
+use super::counts::Counts;
 use super::verify::Seen;
 use super::wanted::{HugePages, Treatment};
 use crate::error::LabError;
 use crate::running::Running;
 use std::cell::RefCell;
+use std::path::Path;
 use std::rc::Rc;
+use tare_machine::Root;
 use tare_machine::huge_pages::{self, Pool};
 use tare_machine::journal::Journal;
-use tare_machine::placement::{self, Placement};
-use tare_machine::probes::transfer;
 use tare_machine::settings::{self, Applied, Lock, TuneError, Wanted};
 use tare_machine::smaps::Memory;
-use tare_machine::{Root, cgroup};
 use tare_model::Missing;
 use tare_model::placement::Policy;
-use tare_model::topology::Topology;
 
 /// The setting of the pool, as `tare tune` calls it.
 const HUGE_PAGES: &str = "huge-pages";
@@ -23,25 +22,36 @@ const HUGE_PAGES: &str = "huge-pages";
 /// What each program is to be run with. The lock of settings is held from the first judgement to the end of the comparison: what another
 /// tare applies meanwhile would be taken for what was there before.
 pub(crate) struct Switch {
-    root: Root,
+    pub(super) root: Root,
     journal: Rc<Journal>,
     lock: Option<Lock>,
-    arms: Vec<Arm>,
+    pub(super) arms: Vec<Arm>,
+    /// The arms differ by where they run alone.
+    pub(super) by_place_alone: bool,
     refused: RefCell<Option<Refused>>,
 }
 
 /// What a program is to be run with, as far as it is known.
 #[derive(Default)]
-struct Arm {
+pub(super) struct Arm {
     machine: Wanted,
     /// Until the memory of the program is known.
     huge_pages: Option<HugePages>,
     environment: Vec<(String, String)>,
-    placement: Option<Policy>,
-    /// The CPUs that it chose.
-    placed: RefCell<Vec<u32>>,
+    no_thp: bool,
+    pub placement: Option<Policy>,
+    /// What it chose.
+    pub placed: RefCell<Placed>,
     /// What the user is to know of it.
     notes: Vec<String>,
+}
+
+/// Where a program is, once its policy has chosen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Placed {
+    pub cpus: Vec<u32>,
+    /// Their NUMA nodes.
+    pub nodes: Vec<u32>,
 }
 
 /// What could not be applied, though the machine has it.
@@ -58,27 +68,35 @@ pub(crate) struct Refused {
 /// What is applied, until this is dropped.
 pub(crate) struct Standing<'s> {
     applied: Option<Applied<'s>>,
+    /// What the kernel had counted when it was; only where somebody wants to know.
+    counted: Option<Counts>,
     switch: &'s Switch,
 }
 
 impl Switch {
     /// Judges what is wanted of each program. Nothing is changed.
     pub fn new(treatments: &[Treatment], running: &Running<'_>) -> Result<Switch, LabError> {
+        let by_place_alone = matches!(treatments, [one, other, ..] if one.same_but_for_place(other));
         if let [one, other, ..] = treatments
-            && (&one.machine, one.huge_pages, &one.environment, one.placement)
-                == (&other.machine, other.huge_pages, &other.environment, other.placement)
+            && by_place_alone
+            && one.placement == other.placement
         {
             return Err(LabError::usage("A and B have the same settings", "give them different values"));
         }
-        let root = Root::live();
-        let is_machine_wide = treatments.iter().any(Treatment::is_machine_wide);
-        let lock = is_machine_wide.then(|| Lock::take(running.state_dir())).transpose();
-        let lock = lock.map_err(|error| LabError::usage(error.to_string(), "wait for its end"))?;
-        let arms = treatments.iter().map(|treatment| arm(&root, treatment)).collect::<Result<_, _>>()?;
-        let journal = Rc::clone(&running.journal);
-        let switch = Switch { root, journal, lock, arms, refused: RefCell::default() };
+        let switch = Switch::of(treatments, Rc::clone(&running.journal), running.state_dir())?;
+        let switch = Switch { by_place_alone, ..switch };
         switch.check_differs()?;
         Ok(switch)
+    }
+
+    /// Judges what is wanted of each of any number of programs, which need not differ. Nothing is changed.
+    pub fn of(treatments: &[Treatment], journal: Rc<Journal>, state_dir: &Path) -> Result<Switch, LabError> {
+        let root = Root::live();
+        let is_machine_wide = treatments.iter().any(Treatment::is_machine_wide);
+        let lock = is_machine_wide.then(|| Lock::take(state_dir)).transpose();
+        let lock = lock.map_err(|error| LabError::usage(error.to_string(), "wait for its end"))?;
+        let arms = treatments.iter().map(|treatment| arm(&root, treatment)).collect::<Result<_, _>>()?;
+        Ok(Switch { root, journal, lock, arms, by_place_alone: false, refused: RefCell::default() })
     }
 
     /// Whether anybody is treated.
@@ -101,57 +119,25 @@ impl Switch {
         self.refused.borrow().clone()
     }
 
-    /// Where a program's policy puts it, around a generator of so many threads; `None`: nobody has asked for a place.
-    ///
-    /// Where one program has a policy the others have `auto`, with as many CPUs.
-    pub fn place(
-        &self,
-        program: usize,
-        given: Option<&[u32]>,
-        load_threads: u32,
-        topology: &Topology,
-    ) -> Result<Option<Placement>, LabError> {
-        if self.arms.iter().all(|arm| arm.placement.is_none()) {
-            return Ok(None);
-        }
-        let cores = topology.cores.value().or(topology.threads.value()).copied().unwrap_or(1);
-        let policy = self.arms.get(program).and_then(|arm| arm.placement).unwrap_or_default();
-        let wanted = placement::Wanted {
-            sut_allowed: &[],
-            sut_threads: given.map_or((cores / 2).max(1), |given| given.len() as u32),
-            load_threads,
-            given_sut: &[],
-            given_load: &[],
-            policy,
-            quota_cpus: cgroup::quota_cpus(&self.root, std::process::id()),
-        };
-        let placed = placement::choose(topology, &wanted);
-        let placed = placed.map_err(|error| LabError::usage(error.to_string(), ""))?;
-        if let Some(arm) = self.arms.get(program) {
-            *arm.placed.borrow_mut() = placed.sut_cpus.clone();
-        }
-        Ok(Some(placed))
+    /// Whether a program is to get no transparent huge pages.
+    pub fn no_thp(&self, program: usize) -> bool {
+        self.arms.get(program).is_some_and(|arm| arm.no_thp)
     }
 
-    /// What there is to be known of a program's place: which CPUs it has, and how far the first and the last of them are apart.
-    pub fn place_notes(&self, program: usize) -> Vec<String> {
-        let placed = self.arms.get(program).map(|arm| arm.placed.borrow().clone()).unwrap_or_default();
-        let [first, .., last] = placed[..] else {
-            return vec!["one CPU: there is no core-to-core latency".to_owned()];
-        };
-        vec![match transfer::look([first, last]) {
-            Ok(found) => format!(
-                "a cache line takes {:.0} ns from CPU {first} to CPU {last} (core-to-core latency)",
-                found.transfer_ns.median
-            ),
-            Err(missing) => format!("core-to-core latency is missing: {}", missing.why),
-        }]
+    /// Nothing seen yet, of so many programs.
+    pub fn unseen(&self, programs: usize) -> Vec<Seen> {
+        vec![Seen::nothing(self.has_place()); programs]
+    }
+
+    /// Whether anybody has asked for a place.
+    pub fn has_place(&self) -> bool {
+        self.arms.iter().any(|arm| arm.placement.is_some())
     }
 
     /// Applies what each program is to be run with and puts it back at once: what the machine does not let us do is known then before
     /// anything is started.
     pub fn rehearse(&self) -> Result<(), LabError> {
-        (0..self.arms.len()).try_for_each(|program| self.on(program)?.end())
+        (0..self.arms.len()).try_for_each(|program| self.on(program)?.end().map(drop))
     }
 
     /// Whether the memory of the first program has to be known before the others are run.
@@ -193,8 +179,9 @@ impl Switch {
 
     /// Somebody must be run with something that he would not have anyway.
     fn check_differs(&self) -> Result<(), LabError> {
-        let is_alone =
-            |arm: &Arm| arm.huge_pages.is_some() || !arm.environment.is_empty() || arm.placement.is_some();
+        let is_alone = |arm: &Arm| {
+            arm.huge_pages.is_some() || arm.no_thp || !arm.environment.is_empty() || arm.placement.is_some()
+        };
         if self.arms.is_empty() || self.arms.iter().any(is_alone) {
             return Ok(());
         }
@@ -222,7 +209,13 @@ impl Switch {
 
     /// Applies what a program is to be run with.
     pub fn on(&self, program: usize) -> Result<Standing<'_>, LabError> {
-        let nothing = Standing { applied: None, switch: self };
+        // Of those, too, that are run as the machine is: what is counted of the others is held against it.
+        let wants_counts = |arm: &Arm| {
+            let network = &arm.machine.network;
+            network.rps.is_some() || network.rps_flows.is_some() || network.busy_poll_ns.is_some()
+        };
+        let counted = self.arms.iter().any(wants_counts).then(|| Counts::read(&self.root));
+        let nothing = Standing { applied: None, counted, switch: self };
         let (Some(arm), Some(lock)) = (self.arms.get(program), &self.lock) else { return Ok(nothing) };
         if arm.machine == Wanted::default() {
             return Ok(nothing);
@@ -327,6 +320,7 @@ fn arm(root: &Root, treatment: &Treatment) -> Result<Arm, LabError> {
         machine,
         huge_pages: treatment.huge_pages,
         environment: treatment.environment.clone(),
+        no_thp: treatment.no_thp,
         placement: treatment.placement,
         placed: RefCell::default(),
         notes: Vec::new(),
@@ -361,9 +355,10 @@ impl Standing<'_> {
         self.applied.as_ref().map_or_else(Vec::new, |applied| applied.notes().to_vec())
     }
 
-    /// Puts it back.
-    pub fn end(mut self) -> Result<(), LabError> {
-        self.put_back()
+    /// Puts it back, and says what the kernel has counted meanwhile.
+    pub fn end(mut self) -> Result<Counts, LabError> {
+        let counts = self.counted.map(|before| Counts::read(&self.switch.root).since(before));
+        self.put_back().map(|()| counts.unwrap_or_default())
     }
 
     fn put_back(&mut self) -> Result<(), LabError> {
@@ -411,6 +406,7 @@ mod tests {
             arms: vec![Arm::default(), arm(&root, &treatment).unwrap()],
             journal: Rc::new(Journal::create(state.path(), &Root::live()).unwrap()),
             lock: Some(Lock::take(state.path()).unwrap()),
+            by_place_alone: false,
             refused: RefCell::default(),
             root: root.clone(),
         };

@@ -1,18 +1,22 @@
 //! What a program has in use, read while it runs: in runs that are not counted, as reading its memory holds it up.
 
+use super::counts::Counts;
+use super::place::{Cycles, PlaceSeen};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tare_machine::huge_pages::Pool;
 use tare_machine::smaps::{self, Memory};
-use tare_machine::{Root, procs};
+use tare_machine::{Root, cgroup, procs};
 use tare_model::Missing;
 
 /// How often the memory of a program is read.
 const EVERY: Duration = Duration::from_millis(20);
 /// Processes that are read, at most.
 const PROCESSES_MAX: usize = 64;
+/// The namespace of control groups that the kernel begins with (PROC_CGROUP_INIT_INO of include/linux/proc_ns.h).
+const FIRST_GROUPS: &str = "cgroup:[4026531835]";
 
 /// What was seen of a program; the most of each where that changes.
 #[derive(Debug, Clone)]
@@ -25,6 +29,14 @@ pub(crate) struct Seen {
     pub(super) environment: Vec<String>,
     /// CPUs that its first process may use, as a list.
     pub cpus: Option<String>,
+    /// Whether it is refused transparent huge pages; `None`: this kernel does not show it.
+    pub no_thp: Option<bool>,
+    /// Its control group, of the tree that shares CPU time out; `None`: not known.
+    pub group: Option<String>,
+    /// What the kernel counted while it ran.
+    pub counts: Counts,
+    /// Where it ran, if anybody has asked for a place.
+    pub place: Option<PlaceSeen>,
     /// How often it was read.
     pub samples: u32,
 }
@@ -37,12 +49,21 @@ impl Default for Seen {
             pool_used: 0,
             environment: Vec::new(),
             cpus: None,
+            no_thp: None,
+            group: None,
+            counts: Counts::default(),
+            place: None,
             samples: 0,
         }
     }
 }
 
 impl Seen {
+    /// Nothing yet; `of_place`: where it runs is to be seen, too.
+    pub fn nothing(of_place: bool) -> Seen {
+        Seen { place: of_place.then(PlaceSeen::default), ..Seen::default() }
+    }
+
     /// Reads what these processes have now.
     pub fn look(&mut self, root: &Root, pids: &[u32]) {
         let pids = pids.get(..PROCESSES_MAX).unwrap_or(pids);
@@ -61,8 +82,15 @@ impl Seen {
             self.environment = text.split('\0').map(str::to_owned).collect();
         }
         let status = root.text(format!("/proc/{first}/status")).unwrap_or_default();
-        let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-        self.cpus = cpus.map(|cpus| cpus.trim().to_owned());
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        self.cpus = field("Cpus_allowed_list:").map(str::to_owned);
+        self.no_thp = field("THP_enabled:").map(|enabled| enabled == "0");
+        let group = cgroup::of(root, *first).ok().and_then(|levels| Some(levels.first()?.path.clone()));
+        // In a namespace of groups the root is any of them.
+        self.group = group.filter(|group| group != "/" || sees_all_groups());
+        if let Some(place) = &mut self.place {
+            place.look(root, pids);
+        }
     }
 
     /// Whether its environment has a variable with this value.
@@ -72,6 +100,7 @@ impl Seen {
 
     /// Joins what was seen of another run of it.
     pub fn and(&mut self, other: Seen) {
+        self.counts = self.counts.and(other.counts);
         if other.samples == 0 {
             return;
         }
@@ -83,8 +112,20 @@ impl Seen {
         self.pool_used = self.pool_used.max(other.pool_used);
         self.environment = other.environment;
         self.cpus = other.cpus;
+        self.no_thp = other.no_thp;
+        self.group = other.group;
+        match (&mut self.place, other.place) {
+            (Some(place), Some(other)) => place.and(other),
+            (place, other) => *place = place.take().or(other),
+        }
         self.samples += other.samples;
     }
+}
+
+/// Whether this process sees the whole tree of control groups: its namespace is the one that the kernel began with.
+fn sees_all_groups() -> bool {
+    let own = std::fs::read_link("/proc/self/ns/cgroup");
+    own.is_ok_and(|own| own.as_os_str() == FIRST_GROUPS)
 }
 
 fn most(before: Memory, now: Memory) -> Memory {
@@ -106,20 +147,27 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// `None`: no thread could be started.
-    pub fn begin(pid: u32) -> Option<Sampler> {
+    /// `None`: no thread could be started. `of_place`: where it runs is seen, too.
+    pub fn begin(pid: u32, of_place: bool) -> Option<Sampler> {
         let is_over = Arc::new(AtomicBool::new(false));
         let over = Arc::clone(&is_over);
         let sample = move || {
             let root = Root::live();
-            let mut seen = Seen::default();
+            let mut seen = Seen::nothing(of_place);
+            let mut cycles = Cycles::default();
             while !over.load(Ordering::Relaxed) {
                 let alive = procs::descendants(&root, &[pid]).unwrap_or_default();
                 if alive.is_empty() {
                     break;
                 }
+                if of_place {
+                    cycles.look(&root, &alive);
+                }
                 seen.look(&root, &alive);
                 std::thread::sleep(EVERY);
+            }
+            if let Some(place) = &mut seen.place {
+                place.ipc = cycles.end();
             }
             seen
         };
@@ -150,8 +198,13 @@ mod tests {
         child.wait().unwrap();
         assert!(seen.has("SETTING", "7") && !seen.has("SETTING", "8"), "its environment");
         assert!(seen.memory.is_ok() && seen.cpus.is_some() && seen.samples > 0);
-        let mut gone = Sampler::begin(child.id()).unwrap().end();
+        assert!(
+            seen.place.is_none() && seen.group.as_ref().is_none_or(|group| group.starts_with('/')),
+            "{seen:?}"
+        );
+        let mut gone = Sampler::begin(child.id(), true).unwrap().end();
         assert!(gone.memory.is_err() && gone.samples == 0);
+        assert!(gone.place.as_ref().is_some_and(|place| place.ipc.is_err()), "{gone:?}");
         gone.and(seen);
         assert!(gone.memory.is_ok());
     }

@@ -15,6 +15,8 @@ pub struct Treatment {
     pub huge_pages: Option<HugePages>,
     /// Variables of the program's environment.
     pub environment: Vec<(String, String)>,
+    /// The program gets no transparent huge pages, whatever the machine's setting is.
+    pub no_thp: bool,
     /// How the program's CPUs are chosen.
     pub placement: Option<Policy>,
 }
@@ -43,6 +45,12 @@ impl Treatment {
     /// Whether there is nothing of it.
     pub fn is_empty(&self) -> bool {
         self.given.is_empty()
+    }
+
+    /// Whether the same would be done for both, but for where they run.
+    pub(crate) fn same_but_for_place(&self, other: &Treatment) -> bool {
+        let all = |of: &Treatment| (of.machine.clone(), of.huge_pages, of.environment.clone(), of.no_thp);
+        all(self) == all(other)
     }
 
     /// Whether something of it is for the whole machine: arms cannot run beside each other then.

@@ -94,6 +94,11 @@ pub struct SettingArgs {
     /// Before another thread may run.
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub base_slice: Option<Duration>,
+    /// Share CPU time between sessions, not threads: on or off.
+    ///
+    /// sched_autogroup_enabled. It does nothing for what is in a control group of its own.
+    #[arg(long, value_name = "SWITCH")]
+    pub autogroup: Option<Switch>,
     /// Have devices interrupt other CPUs than these, as 2-3.
     #[arg(long, value_name = "CPUS", value_parser = values::cpu_list)]
     pub irqs_off: Option<CpuList>,
@@ -152,6 +157,26 @@ pub struct NetworkArgs {
     /// Ports that connections are made from, as 1024-65535.
     #[arg(long, value_name = "FIRST-LAST", value_parser = port_range)]
     pub port_range: Option<(u16, u16)>,
+    /// Let readers ask the network device for so long, as 50us; or off.
+    ///
+    /// Before they sleep: net.core.busy_read and busy_poll. Loopback has no device to ask.
+    #[arg(long, value_name = "TIME", value_parser = busy_poll)]
+    pub busy_poll: Option<Duration>,
+    /// Hand received packets to these CPUs, as 0-1; or off (RPS).
+    ///
+    /// rps_cpus of all receive queues, loopback's among them.
+    #[arg(long, value_name = "CPUS", value_parser = cpus_or_off)]
+    pub rps: Option<CpuList>,
+    /// Flows that are handed to the CPU of their reader; 0: none (RFS).
+    ///
+    /// rps_sock_flow_entries, and rps_flow_cnt of each queue.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=8_388_608))]
+    pub rps_flows: Option<u32>,
+    /// Give these CPUs send queues of their own, as 0-7; or off (XPS).
+    ///
+    /// xps_cpus of devices with several send queues.
+    #[arg(long, value_name = "CPUS", value_parser = cpus_or_off)]
+    pub xps: Option<CpuList>,
 }
 
 /// The quota of a control group.
@@ -197,12 +222,41 @@ impl SettingArgs {
                 drop_caches: self.memory.drop_caches,
                 huge_pages_bytes: self.memory.huge_pages,
             },
-            base_slice_ns: self.base_slice.map(|slice| u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX)),
+            base_slice_ns: self.base_slice.map(nanoseconds),
+            autogroup: switch(self.autogroup),
             irqs_off: self.irqs_off.clone().map(|list| list.0).unwrap_or_default(),
-            network: NetworkWanted { somaxconn: self.network.somaxconn, port_range: self.network.port_range },
+            network: self.network.wanted(),
             quota: self.quota.quota.zip(group).map(|(Quota(cpus), group)| QuotaWanted { group, cpus }),
         }
     }
+}
+
+impl NetworkArgs {
+    fn wanted(&self) -> NetworkWanted {
+        let cpus = |list: &Option<CpuList>| list.clone().map(|list| list.0);
+        NetworkWanted {
+            somaxconn: self.somaxconn,
+            port_range: self.port_range,
+            busy_poll_ns: self.busy_poll.map(nanoseconds),
+            rps: cpus(&self.rps),
+            rps_flows: self.rps_flows,
+            xps: cpus(&self.xps),
+        }
+    }
+}
+
+fn nanoseconds(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Parses `50us`, `off`.
+fn busy_poll(text: &str) -> Result<Duration, String> {
+    if text == "off" { Ok(Duration::ZERO) } else { values::positive_duration(text) }
+}
+
+/// Parses `0-3,8`, `off`; off is no CPU.
+fn cpus_or_off(text: &str) -> Result<CpuList, String> {
+    if text == "off" { Ok(CpuList(Vec::new())) } else { values::cpu_list(text) }
 }
 
 /// Parses a size: `2GiB`, `512MiB`, `2G`, or bytes. Powers of 1024 throughout, as memory comes in them.
@@ -259,6 +313,12 @@ mod tests {
         assert!(bad.iter().all(|bad| size_bytes(bad).is_err()));
         let bad = ["", "1", "0-5", "5-5", "6-5", "1-65536", "1-2-3", "a-b"];
         assert!(bad.iter().all(|bad| port_range(bad).is_err()));
+        assert_eq!(
+            (busy_poll("off"), busy_poll("50us")),
+            (Ok(Duration::ZERO), Ok(Duration::from_micros(50)))
+        );
+        assert_eq!((cpus_or_off("off"), cpus_or_off("0-1")), (Ok(CpuList(vec![])), Ok(CpuList(vec![0, 1]))));
+        assert!(busy_poll("0").is_err() && cpus_or_off("").is_err() && cpus_or_off("on").is_err());
         let bad = ["", "%", "2", "0%", "-5%", "nan%", "inf%", "1e9%"];
         assert!(bad.iter().all(|bad| quota(bad).is_err()));
     }

@@ -3,15 +3,18 @@
 use crate::cli::plan::PlanArgs;
 use crate::failure::{Ended, Failure};
 use crate::{progress, terminal};
+use anyhow::anyhow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tare_machine::Root;
 use tare_machine::facts::{self, Reach};
 use tare_model::study::Verdict;
+use tare_model::treatment::TreatmentScope;
 use tare_report::Style;
 use tare_report::study as report;
 use tare_run::LabError;
-use tare_run::study::{self, Setup, Study};
+use tare_run::study::{self, Cell, Setup, Study};
+use tare_run::treatment::{HugePages, Treatment};
 
 /// Exit code where an expectation did not hold.
 const DID_NOT_HOLD: u8 = 1;
@@ -20,6 +23,7 @@ const DID_NOT_HOLD: u8 = 1;
 pub fn plan(args: &PlanArgs, style: Style) -> Ended {
     super::check_output(&args.exports)?;
     let study = study(args)?;
+    let treatments = treatments(&study)?;
     if args.dry_run {
         terminal::print(&reported(&study)).map_err(Failure::underway)?;
         return Ok(ExitCode::SUCCESS);
@@ -29,6 +33,7 @@ pub fn plan(args: &PlanArgs, style: Style) -> Ended {
         records: args.output.clone(),
         argv: super::run::argv(),
         embedded_program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
+        treatments,
     };
     let mut progress = progress::display(args.quiet);
     let studied = study::run(&study, &setup, progress.as_mut());
@@ -62,6 +67,29 @@ fn study(args: &PlanArgs) -> Result<Study, Failure> {
     let machine = facts::survey(&Root::live(), Reach { company: None, windows: false }).machine;
     let online: Vec<u32> = machine.cpus.iter().map(|cpu| cpu.cpu).collect();
     Ok(plan.resolve(&online)?)
+}
+
+/// What each cell is measured with: settings of the whole machine.
+fn treatments(study: &Study) -> Result<Vec<Treatment>, Failure> {
+    let of = |cell: &Cell| {
+        let given = cell.settings.tuned.as_deref().unwrap_or_default();
+        let treatment = super::treated::treatment(given)?;
+        let own = treatment.given.iter().find(|given| given.scope == TreatmentScope::Process);
+        match own {
+            Some(own) => Err(anyhow!(
+                "'{}' is for the program alone (hint: a variable goes before its command, as sut = \"env NAME=VALUE ./server\"; \
+                 placement = \"spread\" is a key of its own; 'tare compare --set-b' has the others)",
+                own.name
+            )),
+            None if treatment.huge_pages == Some(HugePages::Auto) => Err(anyhow!(
+                "hugepages=auto needs a run that is looked at first (hint: give a number of pages; 'tare compare --set-b hugepages=auto' finds it)"
+            )),
+            None => Ok(treatment),
+        }
+    };
+    let named =
+        |cell: &Cell| of(cell).map_err(|error| Failure::usage(anyhow!("{}: set: {error}", cell.name)));
+    study.cells.iter().map(named).collect()
 }
 
 /// What would be done.

@@ -43,6 +43,15 @@ pub fn treatment(given: &[String]) -> anyhow::Result<Treatment> {
                 Ok(pages) => treatment.huge_pages = Some(HugePages::Pages(pages)),
                 Err(_) => treatment.huge_pages = Some(pages(value)?),
             },
+            "thp-process" if value == "never" => {
+                scope = TreatmentScope::Process;
+                treatment.no_thp = true;
+            }
+            "thp-process" => {
+                return Err(anyhow!(
+                    "thp-process: '{value}' is not possible (hint: thp-process=never; the machine's own setting is thp=always)"
+                ));
+            }
             "placement" => {
                 scope = TreatmentScope::Process;
                 treatment.placement = Some(value.parse::<Policy>()?);
@@ -98,7 +107,7 @@ fn names() -> Vec<String> {
 fn unknown(name: &str) -> anyhow::Error {
     let mut known = names();
     known.retain(|known| known != "huge-pages");
-    known.extend(["hugepages", "placement"].map(str::to_owned));
+    known.extend(["hugepages", "placement", "thp-process"].map(str::to_owned));
     known.sort();
     anyhow!(
         "there is no setting '{name}' (hint: there are {}, and variables of the environment in capitals)",
@@ -126,6 +135,13 @@ mod tests {
         assert_eq!(read.environment, [("GLIBC_TUNABLES".to_owned(), "glibc.malloc.hugetlb=2".to_owned())]);
         assert_eq!(read.placement, Some(Policy::Random(7)));
         assert!(read.given.iter().all(|given| given.scope == TreatmentScope::Process));
+        let read = of(&["rps=0-1", "rps-flows=4096", "xps=off", "busy-poll=50us", "autogroup=off"]).unwrap();
+        assert_eq!((read.machine.network.rps, read.machine.network.xps), (Some(vec![0, 1]), Some(vec![])));
+        assert_eq!((read.machine.network.rps_flows, read.machine.autogroup), (Some(4096), Some(false)));
+        assert_eq!(read.machine.network.busy_poll_ns, Some(50_000));
+        assert!(read.given.iter().all(|given| given.scope == TreatmentScope::Machine));
+        let read = of(&["thp-process=never"]).unwrap();
+        assert!(read.no_thp && read.given[0].scope == TreatmentScope::Process);
         assert_eq!(of(&["hugepages=auto"]).unwrap().huge_pages, Some(HugePages::Auto));
         assert_eq!(of(&["hugepages=512"]).unwrap().huge_pages, Some(HugePages::Pages(512)));
     }
@@ -139,6 +155,8 @@ mod tests {
             ("thp=sometimes", "'sometimes'"),
             ("placement=near", "is not a placement"),
             ("hugepages=many", "auto, 512, 1GiB"),
+            ("thp-process=always", "thp-process=never"),
+            ("rps=many", "hint"),
             ("drop-caches=off", "hint"),
             ("quota=200%", "hint"),
         ] {

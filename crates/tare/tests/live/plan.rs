@@ -236,6 +236,54 @@ fn the_plan_of_the_page_is_a_plan() {
     assert!(said(&output).contains("expects sut.voluntary_switches up"), "{}", said(&output));
 }
 
+#[test]
+fn every_plan_that_comes_with_tare_is_a_plan() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let plans = std::fs::read_dir(pages::root().join("plans")).unwrap().map(|entry| entry.unwrap().path());
+    let plans: Vec<PathBuf> =
+        plans.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
+    assert!(plans.len() > 2, "{plans:?}");
+    for plan in plans {
+        let output = tare(dir.path(), &["plan", "--dry-run", plan.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{}: {}", plan.display(), said(&output));
+        assert!(said(&output).contains("expects "), "{}", plan.display());
+    }
+}
+
+/// What runs beside a launch sees the setting as it is to be for it.
+#[test]
+fn a_cell_has_its_settings_and_what_runs_beside_it() {
+    let _alone = alone();
+    let dir = tempfile::tempdir().unwrap();
+    let file = "/proc/sys/net/core/somaxconn";
+    let before = std::fs::read_to_string(file).unwrap().trim().to_owned();
+    let other = (before.parse::<u64>().unwrap() + 1).to_string();
+    let beside = |name: &str| format!("beside = \"cat {file} >> {name}; exec sleep 1000\"\n");
+    let plan = format!(
+        "blocks = 2\ntrial = \"100ms\"\nwarmup = \"20ms\"\nconnections = 4\n\
+         [[case]]\nname = \"plain\"\n{}[[case]]\nname = \"set\"\nset = \"somaxconn={other}\"\n{}",
+        beside("plain"),
+        beside("set"),
+    );
+    std::fs::write(dir.path().join("plan.toml"), plan).unwrap();
+    let output = tare(dir.path(), &["plan", "plan.toml", "--json", "-q"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let result: serde_json::Value = crate::support::schema::read(&["plan"], &output.stdout);
+    assert!(result["cells"].as_array().unwrap().iter().all(|cell| cell["blocks"] == 2), "{result:#}");
+    let seen = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
+    assert_eq!(seen("plain").split_whitespace().collect::<Vec<_>>(), [&before, &before]);
+    assert_eq!(seen("set").split_whitespace().collect::<Vec<_>>(), [&other, &other]);
+    assert_eq!(std::fs::read_to_string(file).unwrap().trim(), before);
+    assert!(left_running(dir.path()).is_empty());
+    // What a program alone can have is no setting of a cell, and nothing is started for it.
+    for (set, wanted) in [("LONG=1", "sut = \"env NAME=VALUE"), ("hugepages=auto", "a number of pages")] {
+        std::fs::write(dir.path().join("plan.toml"), format!("set = \"{set}\"")).unwrap();
+        let output = tare(dir.path(), &["plan", "plan.toml"]);
+        assert!(output.status.code() == Some(2) && said(&output).contains(wanted), "{}", said(&output));
+    }
+}
+
 /// As short as can be: what it expects may hold or not.
 #[test]
 fn a_plan_that_comes_with_tare_is_carried_out() {

@@ -158,7 +158,20 @@ const RUN: arrows::Folders = &[
     ),
     (
         "study",
-        &["error", "duration", "progress", "blocks", "request", "running", "subjects", "session", "compare"],
+        &[
+            "error",
+            "duration",
+            "progress",
+            "recovery",
+            "process",
+            "blocks",
+            "request",
+            "running",
+            "treatment",
+            "subjects",
+            "session",
+            "compare",
+        ],
     ),
     ("scale", &["error", "progress", "blocks", "request", "running", "session", "study"]),
     (
