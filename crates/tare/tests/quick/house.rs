@@ -76,7 +76,8 @@ const RUN: arrows::Folders = &[
     ("probe", &["error", "progress", "recovery", "process", "blocks"]),
     ("enough", &[]),
     ("written", &[]),
-    ("running", &["error", "progress", "records", "recovery", "process", "enough", "written"]),
+    ("in_step", &["error"]),
+    ("running", &["error", "progress", "records", "recovery", "process", "enough", "written", "in_step"]),
     ("left_behind", &["error", "process", "running"]),
     ("treatment", &["error", "recovery", "running"]),
     (
@@ -160,7 +161,10 @@ const RUN: arrows::Folders = &[
         "study",
         &["error", "duration", "progress", "blocks", "request", "running", "subjects", "session", "compare"],
     ),
-    ("scale", &["error", "progress", "blocks", "request", "running", "session", "study"]),
+    (
+        "scale",
+        &["error", "progress", "blocks", "records", "request", "in_step", "running", "session", "study"],
+    ),
     (
         "calibrate",
         &[
