@@ -58,9 +58,10 @@ impl InStep {
             }
             interrupt.store(true, Ordering::Relaxed);
         };
-        std::thread::Builder::new().name("tare-in-step".into()).spawn(listen).map_err(|error| {
-            LabError::State(format!("cannot start a thread: {error} ({THREADS_HINT})"))
-        })?;
+        std::thread::Builder::new()
+            .name("tare-in-step".into())
+            .spawn(listen)
+            .map_err(|error| LabError::State(format!("cannot start a thread: {error} ({THREADS_HINT})")))?;
         Ok(Arc::new(InStep {
             heard,
             say: Mutex::new(Box::new(say)),

@@ -57,8 +57,13 @@ fn doubt(level: &ScaleLevel) -> Option<Missing> {
     if level.bottlenecks.iter().filter(|cause| **cause == Cause::LoadGeneratorBound).count() * 2
         > level.bottlenecks.len()
     {
-        let why = format!("the load generator was the bottleneck at {n:.0} CPUs: the figure there is a lower bound");
-        return Some(Missing::with_remedy(why, "give the generator more CPUs, or let it run on another host"));
+        let why = format!(
+            "the load generator was the bottleneck at {n:.0} CPUs: the figure there is a lower bound"
+        );
+        return Some(Missing::with_remedy(
+            why,
+            "give the generator more CPUs, or let it run on another host",
+        ));
     }
     // With a thread on every core there is no CPU left that is not a sibling of one of them.
     let generator = level.accounting.value().and_then(|accounting| accounting.generator_cpus);
@@ -248,7 +253,8 @@ mod tests {
         let shared = Warning { id: SHARED.to_owned(), text: String::new(), hint: String::new() };
         assert!(why(&full, &order, &[shared]).contains("ran on the server's CPUs"));
         let loaded = |level: &ScaleLevel| {
-            let accounting = LevelAccounting { generator_cpus: Some(1.0), ..*level.accounting.value().unwrap() };
+            let accounting =
+                LevelAccounting { generator_cpus: Some(1.0), ..*level.accounting.value().unwrap() };
             ScaleLevel { accounting: Reading::Measured(accounting), ..level.clone() }
         };
         let loaded: Vec<ScaleLevel> = full.iter().map(loaded).collect();

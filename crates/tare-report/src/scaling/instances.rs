@@ -106,11 +106,8 @@ pub(super) fn taken(outcome: &ScaleOutcome) -> Vec<Block> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let columns = vec![
-        Column::words("what took it", 0),
-        Column::figures("share", 0),
-        Column::words("evidence", 1),
-    ];
+    let columns =
+        vec![Column::words("what took it", 0), Column::figures("share", 0), Column::words("evidence", 1)];
     vec![Block::Table(Table { columns, rows })]
 }
 

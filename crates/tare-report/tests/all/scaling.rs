@@ -85,7 +85,8 @@ fn instances() -> ScaleOutcome {
             "summary": "CPU still 390 %, half the work: IPC 0.58 → 0.29",
         })
     };
-    let fairness = json!([{ "n": 2.0, "jain": estimate(0.98, "", 0.01), "least_kept": 0.49, "most_kept": 0.51 }]);
+    let fairness =
+        json!([{ "n": 2.0, "jain": estimate(0.98, "", 0.01), "least_kept": 0.49, "most_kept": 0.51 }]);
     ScaleOutcome {
         factor: "instances".to_owned(),
         cpu_order: Vec::new(),

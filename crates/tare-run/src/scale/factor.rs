@@ -105,7 +105,9 @@ impl Factor {
         if let Some(value) = values.iter().find(|value| **value > self.max(cpus)) {
             let (max, hint) = match self {
                 Factor::Cpus => (cpus.len(), "'tare doctor --topology' draws them"),
-                Factor::Instances => (INSTANCES_MAX as usize, "measure a part of them: each takes a process of tare's own"),
+                Factor::Instances => {
+                    (INSTANCES_MAX as usize, "measure a part of them: each takes a process of tare's own")
+                }
                 _ => (self.max(cpus) as usize, "'tare help load' has the range of each option"),
             };
             return Err(LabError::usage(format!("{option}: {value} is more than {max}"), hint));
@@ -192,12 +194,11 @@ fn can_be_copied(request: &Request, values: &[f64]) -> Result<(), LabError> {
     let several = values.iter().any(|value| *value > 1.0);
     match (&server.sut, &server.load) {
         (SutRequest::Embedded, _) => Ok(()),
-        (SutRequest::Start(_), LoadRequest::Pid(_)) | (SutRequest::Find | SutRequest::Pid(_) | SutRequest::Group(_), _) => {
-            Err(LabError::usage(
-                "--instances starts copies of a service, and none is named that can be started",
-                "give --sut './server --port {port}' and http://127.0.0.1:{port}/, or a program behind '--'",
-            ))
-        }
+        (SutRequest::Start(_), LoadRequest::Pid(_))
+        | (SutRequest::Find | SutRequest::Pid(_) | SutRequest::Group(_), _) => Err(LabError::usage(
+            "--instances starts copies of a service, and none is named that can be started",
+            "give --sut './server --port {port}' and http://127.0.0.1:{port}/, or a program behind '--'",
+        )),
         (SutRequest::Start(_), _) if several && !contains(request, PORT) && !contains(request, NUMBER) => {
             Err(LabError::usage(
                 "--instances: all instances would listen on the same port",

@@ -48,8 +48,9 @@ pub(super) fn settle_unit<'a>(measured: impl Iterator<Item = &'a mut Measured>) 
     let Some((taken, _)) = units.into_iter().find(|(_, count)| *count == most) else { return };
     for launch in &mut measured {
         let other = launch.figure.as_ref().filter(|figure| figure.unit != taken);
-        launch.other_unit =
-            other.map(|figure| format!("its figure is in {}, those of the other launches in {taken}", figure.unit));
+        launch.other_unit = other.map(|figure| {
+            format!("its figure is in {}, those of the other launches in {taken}", figure.unit)
+        });
     }
 }
 

@@ -201,9 +201,8 @@ impl Running<'_> {
     fn set_aside(&self, at: usize) -> Result<(), LabError> {
         let Some(folder) = &self.setup.records else { return Ok(()) };
         let (from, to) = (folder.join(self.file_name(at)), folder.join(FIRST_RUN));
-        std::fs::rename(&from, to).map_err(|error| {
-            LabError::State(format!("cannot rename {}: {error}", from.display()))
-        })
+        std::fs::rename(&from, to)
+            .map_err(|error| LabError::State(format!("cannot rename {}: {error}", from.display())))
     }
 
     fn file_name(&self, at: usize) -> String {

@@ -91,7 +91,10 @@ impl Setup {
     pub(super) fn make_folder(&self) -> Result<(), LabError> {
         let Some(folder) = &self.records else { return Ok(()) };
         std::fs::create_dir_all(folder).map_err(|error| {
-            LabError::usage(format!("cannot use {}: {error}", folder.display()), "name another folder with -o")
+            LabError::usage(
+                format!("cannot use {}: {error}", folder.display()),
+                "name another folder with -o",
+            )
         })
     }
 }

@@ -105,7 +105,19 @@ fn two_programs_on_one_cpu_take_the_cpu_from_each_other() {
 fn servers_run_at_once_each_with_its_own_load() {
     let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
-    let args = ["scale", "--instances", "1..2", "--connections", "4", "--blocks", "1", "-d", "300ms", "-q", "--json"];
+    let args = [
+        "scale",
+        "--instances",
+        "1..2",
+        "--connections",
+        "4",
+        "--blocks",
+        "1",
+        "-d",
+        "300ms",
+        "-q",
+        "--json",
+    ];
     let server = ["--sut", "tare serve --listen 127.0.0.1:{port}", "http://127.0.0.1:{port}/plaintext"];
     let output = tare(dir.path(), &[&args[..], &server].concat());
     let said = String::from_utf8_lossy(&output.stderr);

@@ -83,11 +83,13 @@ pub fn fairness(n: f64, blocks: &[Vec<f64>]) -> Fairness {
     });
     let missing = || {
         let remedy = "more --blocks, or 'tare run' of one instance";
-        Reading::Missing(Missing::with_remedy("in no block all instances were valid alone and together", remedy))
+        Reading::Missing(Missing::with_remedy(
+            "in no block all instances were valid alone and together",
+            remedy,
+        ))
     };
     let end = |pick: fn(f64, f64) -> f64| {
-        let ends: Vec<f64> =
-            blocks.iter().filter_map(|kept| kept.iter().copied().reduce(pick)).collect();
+        let ends: Vec<f64> = blocks.iter().filter_map(|kept| kept.iter().copied().reduce(pick)).collect();
         mean(&ends)
     };
     Fairness {

@@ -142,7 +142,9 @@ fn named(loss: &str, together: &Seen) -> Option<(TakenBy, &'static str)> {
         "timer" => (TakenBy::Program, "its threads slept by themselves"),
         "disk" => (TakenBy::Disk, "its threads waited for the disk"),
         "fault" => (TakenBy::Disk, "its threads waited for pages of memory"),
-        "downstream" | "downstream-cpu" => (TakenBy::Downstream, "its threads waited for programs that it calls"),
+        "downstream" | "downstream-cpu" => {
+            (TakenBy::Downstream, "its threads waited for programs that it calls")
+        }
         "no-work" if together.generator_limits => {
             (TakenBy::Generator, "idle, and its load generator is the bottleneck")
         }
@@ -192,7 +194,8 @@ fn code(
     }
     let Some((kernel_a, kernel_t)) = alone.kernel_share.zip(together.kernel_share) else {
         let by = if is_instructions { TakenBy::Program } else { TakenBy::NotExplained };
-        let why = if is_instructions { "more instructions" } else { "neither IPC nor the kernel's part is known" };
+        let why =
+            if is_instructions { "more instructions" } else { "neither IPC nor the kernel's part is known" };
         return vec![part(by, ln, format!("{grew}: {why}"))];
     };
     let own = [cost_a * (1.0 - kernel_a), cost_t * (1.0 - kernel_t)];
@@ -227,8 +230,12 @@ fn own_code(
         return part(TakenBy::Program, ln, format!("{grew}: more instructions"));
     }
     match doubt(alone, together) {
-        Some(doubt) => part(TakenBy::NotExplained, ln, format!("{grew}; without a PMU it is not known whether {doubt}")),
-        None => part(TakenBy::Memory, ln, format!("{grew} (no PMU counts instructions){}", neighbours(beside))),
+        Some(doubt) => {
+            part(TakenBy::NotExplained, ln, format!("{grew}; without a PMU it is not known whether {doubt}"))
+        }
+        None => {
+            part(TakenBy::Memory, ln, format!("{grew} (no PMU counts instructions){}", neighbours(beside)))
+        }
     }
 }
 

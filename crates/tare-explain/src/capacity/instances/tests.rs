@@ -107,7 +107,8 @@ fn the_kernel_is_named_for_what_it_grows_beyond_own_code() {
     let alike = taken(&alone, &seen("request", 1.0, 15e-6, 0.5, &[]), Beside::default());
     assert_share(&alike, TakenBy::Memory, 1.0);
     // Next to no code of its own: where the time is, is all that is known.
-    let kernel = taken(&seen("run", 1.0, 1.0, 0.97, &[]), &seen("run", 1.0, 1.5, 0.97, &[]), Beside::default());
+    let kernel =
+        taken(&seen("run", 1.0, 1.0, 0.97, &[]), &seen("run", 1.0, 1.5, 0.97, &[]), Beside::default());
     assert_share(&kernel, TakenBy::NetworkStack, 1.0);
 }
 
@@ -177,7 +178,9 @@ fn instances_together_are_their_sum() {
     assert!((both.x - 125_000.0).abs() < 1e-6 && both.accounting.cpus_busy == Some(1.5));
     // They share one CPU.
     assert_eq!(both.accounting.cpus_entitled, Some(1.0));
-    assert!((both.accounting.ipc.unwrap() - 0.8).abs() < 1e-9 && (both.kernel_share.unwrap() - 0.4).abs() < 1e-9);
+    assert!(
+        (both.accounting.ipc.unwrap() - 0.8).abs() < 1e-9 && (both.kernel_share.unwrap() - 0.4).abs() < 1e-9
+    );
     assert_eq!(both.losses_cpus.get("preempted"), Some(&0.5));
     assert_eq!(both.accounting.clock_hz, None);
     assert!(together(0.0, &[], 1.0).is_none());

@@ -112,9 +112,9 @@ impl Member {
         let mut command = Command::new(&asked.program);
         command.args(&asked.before).arg(OPTION).arg(part.word()).args(&asked.after);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| {
-            LabError::State(format!("cannot start {}: {error}", asked.program.display()))
-        })?;
+        let mut child = command
+            .spawn()
+            .map_err(|error| LabError::State(format!("cannot start {}: {error}", asked.program.display())))?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let mut member = Member { i: part.i, child, stdin, errors: None };
         let words = words.clone();
@@ -198,7 +198,9 @@ fn failure(i: u32, code: Option<i32>, said: &str) -> LabError {
     match code {
         Some(INTERRUPTED) => LabError::Interrupted,
         Some(USAGE) => LabError::usage(format!("instance {i}: {text}"), "try its command by hand"),
-        _ if text.is_empty() => LabError::Observe(format!("the process that measured instance {i} was killed")),
+        _ if text.is_empty() => {
+            LabError::Observe(format!("the process that measured instance {i} was killed"))
+        }
         _ => LabError::Sut { what: format!("(instance {i}) {text}"), last_output: String::new() },
     }
 }
@@ -273,7 +275,10 @@ mod tests {
         // The first one waits for a word that never comes, and ends since nobody can say it any more.
         assert!(began.elapsed() < GRACE, "{:?}", began.elapsed());
         assert!(matches!(both("echo ready; read go", true), Err(LabError::Interrupted)));
-        assert!(matches!(both("echo 'tare: no such option' >&2; exit 2", false), Err(LabError::Usage { .. })));
+        assert!(matches!(
+            both("echo 'tare: no such option' >&2; exit 2", false),
+            Err(LabError::Usage { .. })
+        ));
     }
 
     #[test]

@@ -114,7 +114,10 @@ impl Kept {
             estimate: self.estimate(&samples, "in no block all instances were valid"),
             samples,
             is_outlier: false,
-            bottlenecks: launches.iter().map(|launch| launch.outcome.verdict.bottleneck).collect::<Vec<Cause>>(),
+            bottlenecks: launches
+                .iter()
+                .map(|launch| launch.outcome.verdict.bottleneck)
+                .collect::<Vec<Cause>>(),
             accounting: accounting(seen.as_ref()),
             lost: lost.unwrap_or_default(),
         }
@@ -140,9 +143,8 @@ impl Kept {
         let instance = |(i, place): (usize, &Place)| {
             let (alone, together) = (self.of_instance(1, i), self.of_instance(most, i));
             let both = alone.as_ref().zip(together.as_ref()).filter(|_| most > 1);
-            let taken = both.map(|(alone, together)| {
-                instances::taken(alone, together, beside(places, i, topology))
-            });
+            let taken =
+                both.map(|(alone, together)| instances::taken(alone, together, beside(places, i, topology)));
             let taken = taken.unwrap_or_default();
             let not_measured = || Reading::missing("it was not measured both alone and together");
             Instance {
@@ -163,7 +165,8 @@ impl Kept {
     }
 
     fn state(&self, n: u32, i: usize, seen: Option<&Seen>) -> InstanceState {
-        let valid = self.launches(n, i).into_iter().flatten().filter_map(|launch| Some(launch.valid()?.value));
+        let valid =
+            self.launches(n, i).into_iter().flatten().filter_map(|launch| Some(launch.valid()?.value));
         let samples: Vec<f64> = valid.collect();
         let ipc = self.launches(n, i).into_iter().flatten().find_map(why_no_ipc);
         let ipc = ipc.unwrap_or_else(|| Missing::new("IPC was not counted"));
@@ -190,7 +193,10 @@ impl Kept {
                 unit: "share".to_owned(),
                 ci95: mean.ci95.map(|ends| [ends.lo, ends.hi]),
             }),
-            None => Reading::Missing(Missing::with_remedy("in no block it was valid both alone and together", REMEDY)),
+            None => Reading::Missing(Missing::with_remedy(
+                "in no block it was valid both alone and together",
+                REMEDY,
+            )),
         }
     }
 

@@ -61,10 +61,12 @@ fn sorted(mut cpus: Vec<u32>) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use tare_explain::smt_worth::smt_worth;
     use tare_machine::{Root, placement, topology};
     use tare_model::Reading;
     use tare_model::scaling::ScaleLevel;
+    use tare_model::topology::CpuPlace;
 
     fn order(count: u32) -> Vec<OrderedCpu> {
         (0..count).map(|cpu| OrderedCpu { cpu, adds: "core".to_owned(), node: None }).collect()
@@ -115,6 +117,61 @@ mod tests {
         // Kunpeng 920 has no SMT.
         let without = placement::growing(&recorded("kunpeng-920"));
         assert!(matches!(smt_worth(&[level(48, 48.0), level(96, 96.0)], &without), Reading::Missing(_)));
+    }
+
+    /// A machine with two threads a core. Threads of a core have numbers beside each other, or those of all cores come first.
+    fn generated(nodes: u32, cores_each: u32, beside_each_other: bool) -> Topology {
+        let cores = nodes * cores_each;
+        let cpu_of = |core: u32, thread: u32| match beside_each_other {
+            true => 2 * core + thread,
+            false => core + thread * cores,
+        };
+        let place = |(core, thread): (u32, u32)| CpuPlace {
+            cpu: cpu_of(core, thread),
+            package: Reading::Measured(0),
+            die: Reading::missing("made up"),
+            cluster: Reading::missing("made up"),
+            core: Reading::Measured(core),
+            node: Reading::Measured(core / cores_each),
+            siblings: [cpu_of(core, 0), cpu_of(core, 1)].into_iter().collect(),
+        };
+        let mut cpus: Vec<CpuPlace> = (0..cores).flat_map(|core| [(core, 0), (core, 1)]).map(place).collect();
+        cpus.sort_by_key(|place| place.cpu);
+        Topology {
+            numa_nodes: Reading::Measured(nodes),
+            allowed: Reading::Measured(cpus.iter().map(|place| place.cpu).collect()),
+            isolated: Reading::missing("made up"),
+            caches: Reading::missing("made up"),
+            kinds: Reading::missing("made up"),
+            numa: Reading::missing("made up"),
+            cpus,
+            ..recorded("hygon-64")
+        }
+    }
+
+    proptest! {
+        /// The rate is a core's for each core at work, and `worth` more for each core with both threads at work, whichever CPUs those are.
+        #[test]
+        fn an_smt_thread_is_worth_what_it_adds_on_any_machine(
+            nodes in 1u32..4, cores_each in 1u32..9, beside_each_other in any::<bool>(), worth in -0.3..0.9f64,
+        ) {
+            let topology = generated(nodes, cores_each, beside_each_other);
+            let order = placement::growing(&topology);
+            let cores = (nodes * cores_each) as usize;
+            prop_assert_eq!(order.len(), 2 * cores);
+            let rate = |count: usize| {
+                let held: Vec<u32> = order.iter().take(count).map(|next| next.cpu).collect();
+                let of_cpu = |place: &&CpuPlace| held.contains(&place.cpu);
+                let both = |place: &&CpuPlace| place.siblings.iter().all(|cpu| held.contains(&cpu));
+                let first = |place: &&CpuPlace| place.siblings.iter().find(|cpu| held.contains(cpu)) == Some(place.cpu);
+                let at_work = topology.cpus.iter().filter(of_cpu).filter(first).count();
+                let doubled = topology.cpus.iter().filter(first).filter(both).count();
+                at_work as f64 + worth * doubled as f64
+            };
+            let levels = [cores, cores + cores.div_ceil(2), 2 * cores].map(|n| level(n, rate(n)));
+            let found = smt_worth(&levels, &order).value().map(|found| found.value);
+            prop_assert!(found.is_some_and(|found| (found - worth).abs() < 1e-9), "{:?} for {}", found, worth);
+        }
     }
 
     #[test]

@@ -112,13 +112,17 @@ impl Running<'_> {
             });
         }
         let makes_load = match &self.sweep.request {
-            Request::Server(server) => !matches!(server.load, LoadRequest::Pid(_)) && server.place.load_cpus.is_none(),
+            Request::Server(server) => {
+                !matches!(server.load, LoadRequest::Pid(_)) && server.place.load_cpus.is_none()
+            }
             Request::Program(_) => false,
         };
         if makes_load && self.places.iter().any(|place| place.load_cpus.is_empty()) {
             self.notes.push(Warning {
                 id: "generators-share-cpus".to_owned(),
-                text: "no CPU is left that no instance has, so the load generators run on CPUs of the instances".to_owned(),
+                text:
+                    "no CPU is left that no instance has, so the load generators run on CPUs of the instances"
+                        .to_owned(),
                 hint: "fewer instances or fewer --cpus-each leave CPUs for the generators".to_owned(),
             });
         }
