@@ -227,8 +227,10 @@ impl Kept {
 fn seen(valid: &[&Measured]) -> Option<Seen> {
     let counted = valid.first()?.valid()?.counted;
     let there = valid.iter().map(|launch| launch.cpus_there).max().map(|cpus| cpus as f64);
-    let launch = |launch: &&Measured| Some(Launch { outcome: &launch.outcome, x: launch.valid()?.value });
-    let launches: Vec<Launch<'_>> = valid.iter().filter_map(launch).collect();
+    let launches: Vec<Launch<'_>> = valid
+        .iter()
+        .filter_map(|launch| Some(Launch { outcome: &launch.outcome, x: launch.valid()?.value }))
+        .collect();
     efficiency::seen(1.0, counted, &launches, there)
 }
 
