@@ -21,8 +21,8 @@ mod recorded;
 mod timeline;
 
 pub use bottlenecks::{LOSS_SHARE_MIN, NOTICE_SHARE};
-pub use capacity::smt_worth::smt_worth;
-pub use capacity::{efficiency, reference_level, scaling, stopping};
+pub use capacity::smt_worth;
+pub use capacity::{efficiency, instances, reference_level, scaling, stopping};
 pub use contrast::{frames, gate, tools, why};
 pub use outcome::explain::explain;
 pub use outcome::load;

@@ -20,6 +20,7 @@ pub mod format;
 pub mod gate;
 mod hexadecimal;
 pub mod identity;
+pub mod instances;
 pub mod intervention;
 pub mod latency;
 pub mod load;

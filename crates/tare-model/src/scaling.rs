@@ -1,6 +1,7 @@
 //! How a figure grows with one factor: what `tare scale` measures or reads, the law that fits, and why it flattens.
 
 use crate::Reading;
+use crate::instances::{Fairness, Instance};
 use crate::outcome::{Cause, Estimate};
 use crate::warning::Warning;
 use schemars::JsonSchema;
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct ScaleOutcome {
     /// [`crate::format::SCHEMA`].
     pub schema: u32,
-    /// What was varied: `connections`, `cpus`, `rate`, `{n}`, … ; of a file the name of its first column.
+    /// What was varied: `connections`, `cpus`, `rate`, `instances`, `{n}`, … ; of a file the name of its first column.
     pub factor: String,
     /// Where the levels are from: `measured`, or the file.
     pub source: String,
@@ -22,6 +23,16 @@ pub struct ScaleOutcome {
     /// CPUs in the order in which they were added, where CPUs were varied; empty otherwise.
     #[serde(default)]
     pub cpu_order: Vec<OrderedCpu>,
+    /// What an SMT thread is worth: the figure that the second thread of a core adds, as a share of what a core does with one (unit
+    /// `cores`). Where CPUs were varied; missing on a machine without SMT, and where the levels or what was busy at them do not show it.
+    #[serde(default)]
+    pub smt_worth: Reading<Estimate>,
+    /// The instances, each alone and together with all others, where their number was varied; empty otherwise.
+    #[serde(default)]
+    pub instances: Vec<Instance>,
+    /// How evenly they lose, for every level above 1.
+    #[serde(default)]
+    pub fairness: Vec<Fairness>,
     /// Blocks that were measured: each level once in each, in an order drawn at random. 0: read from a file.
     #[serde(default)]
     pub blocks: u32,
@@ -130,7 +141,7 @@ pub struct ScaleLevel {
     pub estimate: Reading<Estimate>,
     /// Every sample, one a block or a row of the file, in the figure's unit.
     pub samples: Vec<f64>,
-    /// It is far from what all others say, and counts less.
+    /// It is far from what all others say, and is left out of the fit.
     #[serde(default)]
     pub is_outlier: bool,
     /// What held the figure where it was, block by block; empty where nothing was observed.

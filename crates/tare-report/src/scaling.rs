@@ -1,5 +1,6 @@
 //! How a figure grows with one factor: the law in plain words, the levels, a drawing, why it flattens.
 
+mod instances;
 mod levels;
 mod verdict;
 
@@ -24,11 +25,17 @@ fn laid_out(outcome: &ScaleOutcome, levels: Vec<Block>) -> Report {
     let scaling = &outcome.scaling;
     let mut lead = vec![Block::Headline(Text::strong(verdict::headline(outcome)))];
     lead.extend(verdict::sentences(outcome).into_iter().map(|text| Block::Line(Text::plain(text))));
-    lead.push(Block::Pairs(verdict::parameters(scaling, &outcome.factor)));
+    lead.extend(instances::sentences(outcome).into_iter().map(|text| Block::Line(Text::plain(text))));
+    let mut pairs = verdict::parameters(scaling, &outcome.factor);
+    pairs.extend(verdict::smt_worth(&outcome.smt_worth));
+    lead.push(Block::Pairs(pairs));
     let mut parts = vec![Part { title: "", blocks: lead }, Part { title: "Levels", blocks: levels }];
     let mut part = |title: &'static str, blocks: Vec<Block>| {
         parts.extend((!blocks.is_empty()).then_some(Part { title, blocks }));
     };
+    part("Instances alone and together", instances::table(outcome));
+    part("What took it from each", instances::taken(outcome));
+    part("How evenly they lose", instances::fairness(outcome));
     part("Why it flattens", levels::lost(outcome));
     part("Where time went", levels::accounting(outcome));
     part("CPUs in the order in which they were added", levels::cpu_order(outcome));

@@ -21,6 +21,7 @@ mod enough;
 pub mod error;
 pub mod generate;
 mod identity;
+mod in_step;
 mod left_behind;
 mod levels;
 mod loads;
@@ -48,5 +49,6 @@ mod written;
 
 pub use duration::duration;
 pub use error::LabError;
+pub use in_step::InStep;
 pub use recovery::{recover, recovered, reported, settings};
 pub use running::{Held, Session};

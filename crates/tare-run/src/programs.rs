@@ -121,6 +121,7 @@ fn blocks(
     // Its processes are others in each run.
     let mut sut = Sut::of_runs();
     commands.iter_mut().try_for_each(|command| command.warm_up(&mut sut, running).map(drop))?;
+    running.begin_in_step()?;
     let began = Instant::now();
     let least = RUNS_FOR * commands.len() as u32;
     let mut random = SplitMix64::new(tare_sys::time::monotonic_ns());
@@ -171,7 +172,7 @@ fn ran_enough(
     running: &mut Running<'_>,
 ) -> bool {
     match request.runs.count {
-        Some(runs) => run >= runs,
+        Some(runs) => run >= runs && (run >= RUNS_MAX || running.may_end()),
         None if request.runs.stopping.is_some() => running.is_enough(command.index) || run >= RUNS_MAX,
         // It repeats by itself what it measures: how often it is started is for the user to say.
         None if command.has_results() => run >= 1,

@@ -2,6 +2,7 @@
 
 use crate::enough::{self, Enough};
 use crate::error::LabError;
+use crate::in_step::InStep;
 use crate::progress::{Event, Progress};
 use crate::records;
 use crate::written::Written;
@@ -33,6 +34,8 @@ use tare_store::{StoreError, Writer};
 const LIVE_EVERY: Duration = Duration::from_millis(100);
 /// How often a wait checks whether what it waits for has happened.
 const POLL: Duration = Duration::from_millis(2);
+/// Sessions that measure at the same time wait for each other no longer than this.
+const IN_STEP_WITHIN: Duration = Duration::from_secs(3600);
 
 /// Where a session keeps its things.
 #[derive(Debug, Clone)]
@@ -45,6 +48,8 @@ pub struct Session {
     pub records_dir: PathBuf,
     /// Set from outside to end early; what was done is kept.
     pub interrupt: Arc<AtomicBool>,
+    /// With whom it measures at the same time; `None`: by itself.
+    pub in_step: Option<Arc<InStep>>,
 }
 
 /// A session that is being held.
@@ -233,6 +238,19 @@ impl<'a> Running<'a> {
     /// Which trial of a level it is, and of how many as far as that is known.
     pub fn nth(&self, trial: u32, level: &Level) -> String {
         self.enough.nth(trial, level, self.plan())
+    }
+
+    /// Waits until the sessions that measure at the same time are ready too; at once where there are none, and after the first time.
+    pub fn begin_in_step(&mut self) -> Result<(), LabError> {
+        let Some(step) = self.session.in_step.clone() else { return Ok(()) };
+        step.ready();
+        self.wait_until(IN_STEP_WITHIN, "waiting for the other instances", || step.may_begin())?;
+        if step.may_begin() { Ok(()) } else { Err(LabError::Interrupted) }
+    }
+
+    /// Whether what is measured as often as was asked for may end: not before those that are measured at the same time may.
+    pub fn may_end(&self) -> bool {
+        self.session.in_step.as_ref().is_none_or(|step| step.may_end())
     }
 
     /// Waits, showing the rate that `rate` gives for each stretch of so many seconds.

@@ -126,6 +126,9 @@ fn all_levels(
         let level = stint.first().and_then(|(index, _)| drive.levels.get(*index));
         level.is_some_and(|level| level.purpose == Purpose::Asked)
     };
+    if !drive.request.load.is_own() {
+        running.begin_in_step()?;
+    }
     for block in blocks::blocks(drive.seed, drive.levels) {
         for stint in block {
             for driven in loads.load(is_asked(&stint)).drive(&stint, sut, running)? {

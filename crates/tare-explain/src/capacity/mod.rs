@@ -7,6 +7,7 @@ pub mod efficiency;
 pub(crate) mod estimate;
 pub(crate) mod fit;
 pub(crate) mod generator;
+pub mod instances;
 pub(crate) mod iron;
 pub(crate) mod level;
 pub(crate) mod levels;

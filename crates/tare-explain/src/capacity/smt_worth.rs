@@ -8,13 +8,81 @@
 //! siblings, whose ratio tells more, count more. Levels of a block are measured beside each other: drift cancels in the ratio. The interval is
 //! Student's t over blocks.
 
-use tare_model::outcome::Estimate;
+use tare_model::outcome::{Cause, Estimate};
 use tare_model::scaling::{OrderedCpu, ScaleLevel};
+use tare_model::warning::Warning;
 use tare_model::{Missing, Reading};
 use tare_stats::mean_interval;
 
 /// How a sibling is called in the order of CPUs.
 const SIBLING: &str = "smt";
+/// A level at which less of the CPUs was busy does not show what they could do.
+const BUSY_MIN: f64 = 0.85;
+/// A load generator that takes more than this share of them has its part in what siblings are worth.
+const GENERATOR_MAX: f64 = 0.02;
+/// The warning of a sweep at whose highest level the load generator ran on the server's CPUs.
+pub const SHARED: &str = "generator-shares-cpus";
+
+/// How many physical cores come before the first sibling; `None` where there is no sibling.
+pub fn cores_before_siblings(order: &[OrderedCpu]) -> Option<usize> {
+    order.iter().position(|cpu| cpu.adds.starts_with(SIBLING))
+}
+
+/// [`smt_worth`] of a sweep that was measured, with what was busy: missing where a level does not show what its CPUs could do, since they were
+/// not busy, the load generator was the bottleneck, or it ran on the same CPUs. Of another factor than CPUs it is no question.
+pub fn of_sweep(levels: &[ScaleLevel], order: &[OrderedCpu], warnings: &[Warning]) -> Reading<Estimate> {
+    if order.is_empty() {
+        return Reading::NotApplicable { not_applicable: "CPUs were not varied".to_owned() };
+    }
+    let Some(cores) = cores_before_siblings(order) else {
+        return Reading::missing("there is no SMT here: no CPU is the second thread of a core");
+    };
+    let takes_part = |level: &&ScaleLevel| level.n > cores as f64 - 0.5 && level.n < 2.0 * cores as f64 + 0.5;
+    let used: Vec<&ScaleLevel> = levels.iter().filter(takes_part).collect();
+    if warnings.iter().any(|warning| warning.id == SHARED) {
+        return Reading::Missing(Missing::with_remedy(
+            "at the highest level the load generator ran on the server's CPUs",
+            "load it from another host (--load-cpus holds the generator here), or vary fewer CPUs",
+        ));
+    }
+    match used.iter().find_map(|level| doubt(level)) {
+        Some(doubt) => Reading::Missing(doubt),
+        None => smt_worth(levels, order),
+    }
+}
+
+/// Why a level does not show what its CPUs can do.
+fn doubt(level: &ScaleLevel) -> Option<Missing> {
+    let n = level.n;
+    if level.bottlenecks.iter().filter(|cause| **cause == Cause::LoadGeneratorBound).count() * 2
+        > level.bottlenecks.len()
+    {
+        let why = format!(
+            "the load generator was the bottleneck at {n:.0} CPUs: the figure there is a lower bound"
+        );
+        return Some(Missing::with_remedy(
+            why,
+            "give the generator more CPUs, or let it run on another host",
+        ));
+    }
+    // With a thread on every core there is no CPU left that is not a sibling of one of them.
+    let generator = level.accounting.value().and_then(|accounting| accounting.generator_cpus);
+    if let Some(cpus) = generator.filter(|cpus| *cpus > GENERATOR_MAX * n) {
+        return Some(Missing::with_remedy(
+            format!("with {n:.0} CPUs the load generator ran on {cpus:.2} CPUs of the same cores"),
+            "load it from another host",
+        ));
+    }
+    let busy = level.accounting.value().and_then(|accounting| accounting.cpus_busy);
+    match busy {
+        Some(busy) if busy < BUSY_MIN * n => Some(Missing::with_remedy(
+            format!("of {n:.0} CPUs {busy:.2} were busy, so the figure does not show what they could do"),
+            "give it as many threads or workers as CPUs, and load that keeps them busy",
+        )),
+        Some(_) => None,
+        None => Some(Missing::new(format!("how busy {n:.0} CPUs were is not known"))),
+    }
+}
 
 /// The worth of an SMT thread in cores, with its 95 % interval (none of a single block); 0.2: the second thread of a core adds a fifth of
 /// what a core does with one.
@@ -25,10 +93,9 @@ pub fn smt_worth(levels: &[ScaleLevel], order: &[OrderedCpu]) -> Reading<Estimat
 }
 
 fn worth(levels: &[ScaleLevel], order: &[OrderedCpu]) -> Result<Estimate, Missing> {
-    let cores = order.iter().take_while(|cpu| !cpu.adds.starts_with(SIBLING)).count();
-    if cores == order.len() {
+    let Some(cores) = cores_before_siblings(order) else {
         return Err(Missing::new("no CPU that was added is an SMT sibling of another"));
-    }
+    };
     if cores == 0 || order.iter().skip(cores).any(|cpu| !cpu.adds.starts_with(SIBLING)) {
         return Err(Missing::with_remedy(
             "SMT siblings were added before all cores had a thread",
@@ -88,6 +155,7 @@ fn of_block(base: &ScaleLevel, beyond: &[&ScaleLevel], block: usize) -> Option<f
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use tare_model::scaling::LevelAccounting;
     use tare_stats::SplitMix64;
 
     fn order(cores: usize, siblings: usize) -> Vec<OrderedCpu> {
@@ -160,6 +228,40 @@ mod tests {
         mixed.swap(1, 2);
         assert!(why(&both, &mixed).contains("before all cores"));
         assert!(why(&[], &[]).contains("no CPU"));
+    }
+
+    fn busy(n: usize, busy: f64, samples: Vec<f64>) -> ScaleLevel {
+        let accounting = LevelAccounting { cpus_busy: Some(busy), ..LevelAccounting::default() };
+        ScaleLevel { accounting: Reading::Measured(accounting), ..level(n, samples) }
+    }
+
+    #[test]
+    fn a_sweep_says_it_only_where_all_cpus_were_at_work() {
+        let order = order(2, 2);
+        let full = [busy(1, 1.0, vec![1.0]), busy(2, 2.0, vec![2.0]), busy(4, 3.95, vec![2.6])];
+        let worth = of_sweep(&full, &order, &[]);
+        assert!((worth.value().unwrap().value - 0.3).abs() < 1e-9);
+        let why = |levels: &[ScaleLevel], order: &[OrderedCpu], warnings: &[Warning]| {
+            of_sweep(levels, order, warnings).ok().unwrap_err().why
+        };
+        // Two threads on four CPUs: the figure does not rise, and says nothing of siblings.
+        let idle = [busy(2, 2.0, vec![2.0]), busy(4, 2.0, vec![2.0])];
+        assert!(why(&idle, &order, &[]).contains("of 4 CPUs 2.00 were busy"));
+        let mut limited = full.clone();
+        limited[2].bottlenecks = vec![Cause::LoadGeneratorBound];
+        assert!(why(&limited, &order, &[]).contains("lower bound"));
+        let shared = Warning { id: SHARED.to_owned(), text: String::new(), hint: String::new() };
+        assert!(why(&full, &order, &[shared]).contains("ran on the server's CPUs"));
+        let loaded = |level: &ScaleLevel| {
+            let accounting =
+                LevelAccounting { generator_cpus: Some(1.0), ..*level.accounting.value().unwrap() };
+            ScaleLevel { accounting: Reading::Measured(accounting), ..level.clone() }
+        };
+        let loaded: Vec<ScaleLevel> = full.iter().map(loaded).collect();
+        assert!(why(&loaded, &order, &[]).contains("1.00 CPUs of the same cores"));
+        assert!(why(&full, &super::tests::order(4, 0), &[]).contains("there is no SMT here"));
+        assert!(why(&[level(2, vec![2.0]), level(4, vec![2.6])], &order, &[]).contains("not known"));
+        assert!(why(&full, &[], &[]).contains("CPUs were not varied"));
     }
 
     /// 95 % intervals hold the true worth in about 95 of 100 sweeps of 8 blocks with 3 % of noise and a drift that all levels share.

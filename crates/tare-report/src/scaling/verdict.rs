@@ -97,7 +97,31 @@ pub(super) fn sentences(outcome: &ScaleOutcome) -> Vec<String> {
             in_brackets(after, count)
         ));
     }
+    if let Some(worth) = outcome.smt_worth.value() {
+        said.push(format!(
+            "An SMT thread is worth {:.2}{} of a core: what the second thread of a core adds to the first.",
+            worth.value,
+            in_brackets(worth, hundredth)
+        ));
+    }
     said
+}
+
+/// A share of a core.
+fn hundredth(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+/// What an SMT thread is worth, or why that is not known; nothing where the question makes no sense.
+pub(super) fn smt_worth(worth: &Reading<Estimate>) -> Option<(String, String)> {
+    let words = match worth {
+        Reading::Measured(estimate) => {
+            format!("{:.2} cores{}", estimate.value, in_brackets(estimate, hundredth))
+        }
+        Reading::Missing(missing) => format!("{NONE} ({})", missing.why),
+        Reading::NotApplicable { .. } => return None,
+    };
+    Some(("an SMT thread is worth".to_owned(), words))
 }
 
 /// Every parameter, or why it is missing.

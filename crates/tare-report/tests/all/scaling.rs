@@ -45,7 +45,9 @@ fn outcome(measured: bool) -> ScaleOutcome {
             ],
             "curve": curve,
         },
-        "levels": levels, "cpu_order": if measured { order } else { json!([]) }, "blocks": if measured { 2 } else { 0 }, "seed": 7,
+        "levels": levels, "cpu_order": if measured { order } else { json!([]) },
+        "smt_worth": if measured { estimate(0.2, "cores", 0.05) } else { json!({ "not_applicable": "the figures are from a file" }) },
+        "blocks": if measured { 2 } else { 0 }, "seed": 7,
         "warnings": [{ "id": "outlier", "text": "the level at 8 is far from what all others say, and is left out", "hint": "measure it again" }],
     }))
     .unwrap()
@@ -62,6 +64,57 @@ fn a_sweep_in_every_form() {
         crate::forms::object(name, Some("scale"), &scaling::json(&outcome).unwrap());
         crate::forms::page(name, &page.html());
     }
+}
+
+/// The figures of field report R4, with two instances in place of 200.
+fn instances() -> ScaleOutcome {
+    let state = |x: f64, ipc: f64| {
+        json!({
+            "estimate": estimate(x, "req/s", 300.0), "samples": [x, x], "ipc": ipc,
+            "accounting": { "cpus_entitled": 4.0, "cpus_busy": 3.9, "cpu_s_per_unit": 3.9 / x, "ipc": ipc },
+        })
+    };
+    let instance = |i: u32| {
+        json!({
+            "i": i, "cpus": [4 * i - 4, 4 * i - 3, 4 * i - 2, 4 * i - 1], "shared_cpus": if i == 2 { json!([4]) } else { json!([]) },
+            "load_cpus": [], "alone": state(24_000.0, 0.58), "together": state(12_000.0, 0.29), "kept": estimate(0.5, "share", 0.02),
+            "taken": [
+                { "by": "memory", "share": 0.97, "evidence": "0.29 instructions in a cycle instead of 0.58" },
+                { "by": "not-explained", "share": 0.03, "evidence": "parts below 1 %" },
+            ],
+            "summary": "CPU still 390 %, half the work: IPC 0.58 → 0.29",
+        })
+    };
+    let fairness =
+        json!([{ "n": 2.0, "jain": estimate(0.98, "", 0.01), "least_kept": 0.49, "most_kept": 0.51 }]);
+    ScaleOutcome {
+        factor: "instances".to_owned(),
+        cpu_order: Vec::new(),
+        instances: serde_json::from_value(json!([instance(1), instance(2)])).unwrap(),
+        fairness: serde_json::from_value(fairness).unwrap(),
+        smt_worth: tare_model::Reading::NotApplicable { not_applicable: "CPUs were not varied".to_owned() },
+        ..outcome(true)
+    }
+}
+
+#[test]
+fn instances_in_every_form() {
+    let outcome = instances();
+    let (report, page) = (scaling::report(&outcome), scaling::page(&outcome));
+    let shown = report.terminal(STYLE);
+    let said = shown.replace('\u{a0}', " ");
+    assert!(said.contains("Instance 1: CPU still 390 %, half the work: IPC 0.58 → 0.29."), "{shown}");
+    insta::assert_snapshot!("scale-instances-terminal", shown);
+    insta::assert_snapshot!("scale-instances-markdown", page.markdown());
+    crate::forms::object("scale-instances", Some("scale"), &scaling::json(&outcome).unwrap());
+    crate::forms::page("scale-instances", &page.html());
+    // Of a machine without a PMU the reason stands once.
+    let mut blind = outcome;
+    for instance in &mut blind.instances {
+        instance.alone.ipc = tare_model::Reading::missing("this VM exposes no PMU");
+    }
+    let shown = scaling::report(&blind).terminal(STYLE);
+    assert_eq!(shown.matches("this VM exposes no PMU").count(), 1, "{shown}");
 }
 
 #[test]

@@ -96,6 +96,8 @@ impl Builtin<'_> {
             None => Open::new(stand, trial == 0, sut, running)?,
         };
         sample_idle(&open.observers, calibration(stand.level));
+        // Under load already: what begins at the same time is the trial alone.
+        running.begin_in_step()?;
         let length = Duration::from_nanos(stand.level.trial_ns);
         let (_, driven) = counted((stand, trial), || length, &mut open, sut, running)?;
         match self.drive.levels.len() {

@@ -7,9 +7,14 @@ use tare_model::scaling::OrderedCpu;
 
 /// Stands for the value in a command, a URL or an input.
 const PLACE: &str = "{n}";
+/// Stands for the port of an instance, and for which instance it is.
+pub(super) const PORT: &str = "{port}";
+pub(super) const NUMBER: &str = "{i}";
 /// Most connections, and most threads of a generator, as of `tare run`.
 const CONNECTIONS_MAX: f64 = 1e6;
 const THREADS_MAX: f64 = 1024.0;
+/// Each is measured by a process of tare's own.
+const INSTANCES_MAX: f64 = 64.0;
 
 /// What is varied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +29,8 @@ pub enum Factor {
     Cpus,
     /// The value of `{n}`.
     N,
+    /// Copies of a service that run at once.
+    Instances,
 }
 
 /// A factor at a value.
@@ -44,6 +51,7 @@ impl Factor {
             Factor::LoadThreads => "load-threads",
             Factor::Cpus => "cpus",
             Factor::N => "{n}",
+            Factor::Instances => "instances",
         }
     }
 
@@ -55,6 +63,7 @@ impl Factor {
             Factor::LoadThreads => "--load-threads",
             Factor::Cpus => "--cpus",
             Factor::N => "--n",
+            Factor::Instances => "--instances",
         }
     }
 
@@ -73,6 +82,7 @@ impl Factor {
             Factor::Connections => CONNECTIONS_MAX,
             Factor::LoadThreads => THREADS_MAX,
             Factor::Cpus => cpus.len() as f64,
+            Factor::Instances => INSTANCES_MAX,
             Factor::Rate | Factor::N => 1e12,
         }
     }
@@ -95,11 +105,15 @@ impl Factor {
         if let Some(value) = values.iter().find(|value| **value > self.max(cpus)) {
             let (max, hint) = match self {
                 Factor::Cpus => (cpus.len(), "'tare doctor --topology' draws them"),
+                Factor::Instances => {
+                    (INSTANCES_MAX as usize, "measure a part of them: each takes a process of tare's own")
+                }
                 _ => (self.max(cpus) as usize, "'tare help load' has the range of each option"),
             };
             return Err(LabError::usage(format!("{option}: {value} is more than {max}"), hint));
         }
         match request {
+            _ if self == Factor::Instances => can_be_copied(request, values),
             _ if self == Factor::N && !takes_n(request) => Err(LabError::usage(
                 "--n: nothing contains {n}",
                 "write {n} where its value belongs: in the command, the URL, --sut or --load",
@@ -141,7 +155,7 @@ impl Setting {
             (Request::Program(program), Factor::Cpus) => program.place.sut_cpus = Some(sorted(held())),
             (Request::Server(server), Factor::N) => texts(server).for_each(|text| fill(text, self.value)),
             (Request::Program(program), Factor::N) => words(program).for_each(|text| fill(text, self.value)),
-            (Request::Program(_), _) => {}
+            (_, Factor::Instances) | (Request::Program(_), _) => {}
         }
         request
     }
@@ -149,10 +163,49 @@ impl Setting {
 
 /// Whether `{n}` stands anywhere.
 pub fn takes_n(request: &Request) -> bool {
-    let has = |text: &mut String| text.contains(PLACE);
+    contains(request, PLACE)
+}
+
+/// Whether a text stands anywhere where a value may stand.
+fn contains(request: &Request, place: &str) -> bool {
+    let has = |text: &mut String| text.contains(place);
     match &mut request.clone() {
         Request::Server(server) => texts(server).any(has),
         Request::Program(program) => words(program).any(has),
+    }
+}
+
+/// Puts values where their places stand.
+pub(super) fn fill_in(request: &mut Request, values: &[(&str, String)]) {
+    let each = |text: &mut String| {
+        for (place, value) in values {
+            *text = text.replace(place, value);
+        }
+    };
+    match request {
+        Request::Server(server) => texts(server).for_each(each),
+        Request::Program(program) => words(program).for_each(each),
+    }
+}
+
+/// Whether copies of it can run at once: tare must start them, and each must have its own port.
+fn can_be_copied(request: &Request, values: &[f64]) -> Result<(), LabError> {
+    let Request::Server(server) = request else { return Ok(()) };
+    let several = values.iter().any(|value| *value > 1.0);
+    match (&server.sut, &server.load) {
+        (SutRequest::Embedded, _) => Ok(()),
+        (SutRequest::Start(_), LoadRequest::Pid(_))
+        | (SutRequest::Find | SutRequest::Pid(_) | SutRequest::Group(_), _) => Err(LabError::usage(
+            "--instances starts copies of a service, and none is named that can be started",
+            "give --sut './server --port {port}' and http://127.0.0.1:{port}/, or a program behind '--'",
+        )),
+        (SutRequest::Start(_), _) if several && !contains(request, PORT) && !contains(request, NUMBER) => {
+            Err(LabError::usage(
+                "--instances: all instances would listen on the same port",
+                "write {port} where the port goes, in --sut and in the URL, as --sut './server --port {port}' http://127.0.0.1:{port}/",
+            ))
+        }
+        (SutRequest::Start(_), _) => Ok(()),
     }
 }
 

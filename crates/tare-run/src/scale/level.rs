@@ -16,12 +16,41 @@ pub(super) struct Measured {
     pub cpus_there: usize,
     /// How long a run of a program took.
     pub run_s: Option<f64>,
+    /// Its figure counts something else than those of the other launches: what, and what theirs count.
+    pub other_unit: Option<String>,
 }
 
 impl Measured {
     /// Its figure, where it can be trusted.
-    fn valid(&self) -> Option<&Figure> {
-        self.figure.as_ref().filter(|_| self.outcome.verdict.valid)
+    pub fn valid(&self) -> Option<&Figure> {
+        self.figure.as_ref().filter(|_| self.outcome.verdict.valid && self.other_unit.is_none())
+    }
+
+    /// Why it has none.
+    fn why_not(&self) -> String {
+        let warning = || self.outcome.verdict.warnings.first().map(|warning| warning.text.clone());
+        self.other_unit.clone().or_else(warning).unwrap_or_else(|| "no figure could be counted".to_owned())
+    }
+}
+
+/// One unit for all launches: a program that printed no result in one of them has a figure in runs per second there, which is no sample of what
+/// the others count. The unit that most have is taken; of two that as many have, that of the first launch.
+pub(super) fn settle_unit<'a>(measured: impl Iterator<Item = &'a mut Measured>) {
+    let mut measured: Vec<&mut Measured> = measured.collect();
+    let mut units: Vec<(String, usize)> = Vec::new();
+    for unit in measured.iter().filter_map(|launch| Some(&launch.figure.as_ref()?.unit)) {
+        match units.iter_mut().find(|(known, _)| known == unit) {
+            Some((_, count)) => *count += 1,
+            None => units.push((unit.clone(), 1)),
+        }
+    }
+    let most = units.iter().map(|(_, count)| *count).max().unwrap_or(0);
+    let Some((taken, _)) = units.into_iter().find(|(_, count)| *count == most) else { return };
+    for launch in &mut measured {
+        let other = launch.figure.as_ref().filter(|figure| figure.unit != taken);
+        launch.other_unit = other.map(|figure| {
+            format!("its figure is in {}, those of the other launches in {taken}", figure.unit)
+        });
     }
 }
 
@@ -45,10 +74,7 @@ impl Launches {
     /// Launches of which no figure counts, and what the first of them says.
     pub fn not_valid(&self) -> (usize, Option<String>) {
         let mut not = self.measured.iter().filter(|launch| launch.valid().is_none());
-        let first = not.next().map(|launch| {
-            let warning = launch.outcome.verdict.warnings.first();
-            warning.map_or_else(|| "no figure could be counted".to_owned(), |warning| warning.text.clone())
-        });
+        let first = not.next().map(Measured::why_not);
         (first.iter().count() + not.count(), first)
     }
 

@@ -10,8 +10,8 @@ const BLOCKS_MEANT: u32 = 4;
 const BLOCKS_MAX: u32 = 60;
 /// About what starting, settling and stopping takes of a launch.
 const AROUND_S: f64 = 0.8;
-/// Load before a trial.
-pub(super) const WARMUP: Duration = Duration::from_millis(300);
+/// Load before a trial, about.
+const WARMUP: Duration = Duration::from_millis(300);
 const TRIAL_MIN_S: f64 = 0.4;
 const TRIAL_MAX_S: f64 = 3.0;
 /// Runs of a program in a launch.

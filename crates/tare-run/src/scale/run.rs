@@ -1,81 +1,32 @@
 //! Measures the levels: block by block, each launch for itself, in an order drawn at random.
 
 use super::factor::{Factor, Setting};
-use super::figure::Metering;
 use super::level::{self, Launches, Measured};
 use super::levels::Levels;
-use super::pace::{Pace, WARMUP};
+use super::pace::Pace;
+use super::sweep::{Setup, Sweep, Swept};
 use super::warnings::warnings;
 use crate::blocks::shuffle;
 use crate::error::LabError;
 use crate::progress::{Event, Part, Progress};
-use crate::request::{LoadRequest, Request, ServerRequest, Warmup};
+use crate::request::{LoadRequest, Request};
 use crate::running::{Held, Session};
 use crate::study::orders;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use tare_explain::smt_worth;
 use tare_machine::{Root, placement, topology};
 use tare_model::Record;
-use tare_model::scaling::{OrderedCpu, ScaleLevel};
+use tare_model::scaling::OrderedCpu;
 use tare_model::warning::Warning;
 use tare_stats::SplitMix64;
 
-/// A server whose runtime compiles is loaded for no longer than this before it counts.
-const WARMUP_MAX: Duration = Duration::from_secs(20);
 /// Orders of blocks that are drawn; no sweep has more blocks.
 const BLOCKS_DRAWN: usize = 1000;
+/// Record of the launch that showed how long a run takes.
+const FIRST_RUN: &str = "first-run.tare";
 /// A program of which so many runs fit into a launch is not judged by its first run, which may take longer.
 const RUNS_SEVERAL: u32 = 3;
-
-/// What to measure.
-#[derive(Debug, Clone)]
-pub struct Sweep {
-    /// What is measured, but for the factor.
-    pub request: Request,
-    /// What is varied.
-    pub factor: Factor,
-    /// Over which values.
-    pub levels: Levels,
-    /// What has one value.
-    pub fixed: Vec<Setting>,
-    /// How the figure of a program is made.
-    pub metering: Metering,
-    /// How long all of it may take.
-    pub budget: Duration,
-    /// How many blocks; `None`: as many as the budget has room for.
-    pub blocks: Option<u32>,
-    /// Length of a trial of a server; `None`: as the budget has room.
-    pub trial: Option<Duration>,
-    /// Seed of the order; `None`: another one each time.
-    pub seed: Option<u64>,
-}
-
-/// What a sweep needs beside itself.
-#[derive(Debug)]
-pub struct Setup {
-    /// Where launches keep their things; its record is not used.
-    pub session: Session,
-    /// A folder for the record of each launch; `None`: as records that no file was named for.
-    pub records: Option<PathBuf>,
-}
-
-/// What came of it.
-#[derive(Debug)]
-pub struct Swept {
-    /// Every level that was measured, ascending.
-    pub levels: Vec<ScaleLevel>,
-    /// CPUs in the order in which they were added, where CPUs were varied.
-    pub cpu_order: Vec<OrderedCpu>,
-    /// Whole blocks that were measured.
-    pub blocks: u32,
-    /// Seed of the order.
-    pub seed: u64,
-    /// What a reader must know.
-    pub warnings: Vec<Warning>,
-    /// Whether it went to its end.
-    pub end: Result<(), LabError>,
-}
 
 /// Measures it. What was measured before a failure or an interruption is kept.
 pub fn run(sweep: &Sweep, setup: &Setup, progress: &mut dyn Progress) -> Swept {
@@ -124,26 +75,12 @@ impl Running<'_> {
             Levels::Range(min, max) => vec![*min, *max],
         };
         factor.check(&ends, &self.request, &self.cpus)?;
-        for setting in &self.sweep.fixed {
-            setting.factor.check(&[setting.value], &self.request, &self.cpus)?;
-            self.request = setting.of(&self.request, &self.cpus);
-        }
+        self.request = self.sweep.prepared(&self.cpus)?;
         let most = ends.last().copied().unwrap_or(1.0);
         if *factor == Factor::Cpus {
             self.keep_generator_apart(most as usize);
         }
-        if let Request::Server(server) = &mut self.request {
-            short(server);
-        }
-        if let Some(folder) = &self.setup.records {
-            std::fs::create_dir_all(folder).map_err(|error| {
-                LabError::usage(
-                    format!("cannot use {}: {error}", folder.display()),
-                    "name another folder with -o",
-                )
-            })?;
-        }
-        Ok(())
+        self.setup.make_folder()
     }
 
     /// Where CPUs are varied the generator stays on the same ones at every level: those that the SUT gets at none.
@@ -156,7 +93,7 @@ impl Running<'_> {
         left.sort_unstable();
         if left.is_empty() {
             self.notes.push(Warning {
-                id: "generator-shares-cpus".to_owned(),
+                id: smt_worth::SHARED.to_owned(),
                 text: "at the highest level the server may use every CPU, so the load generator shares some of them".to_owned(),
                 hint: "vary fewer CPUs, or load it from another host".to_owned(),
             });
@@ -169,7 +106,7 @@ impl Running<'_> {
         progress.show(Event::Expected { total_s: self.sweep.budget.as_secs_f64() });
         let is_whole = self.sweep.factor.is_whole();
         let mut random = SplitMix64::new(self.seed);
-        let first = self.sweep.levels.first(is_whole);
+        let first = self.first(is_whole);
         self.trial = self.pace.trial(first.len());
         self.all = first.iter().map(|n| Launches::new(*n)).collect();
         let mut next: Vec<usize> = (0..self.all.len()).collect();
@@ -197,6 +134,21 @@ impl Running<'_> {
             self.blocks += 1;
         }
         Ok(())
+    }
+
+    /// The levels to begin with: of a range of CPUs the number of cores as well, from which on each adds an SMT sibling.
+    fn first(&self, is_whole: bool) -> Vec<f64> {
+        let mut first = self.sweep.levels.first(is_whole);
+        let cores = smt_worth::cores_before_siblings(&self.cpus).map(|cores| cores as f64);
+        if let (Factor::Cpus, Levels::Range(min, max), Some(cores)) =
+            (self.sweep.factor, &self.sweep.levels, cores)
+            && (*min..*max).contains(&cores)
+            && !first.contains(&cores)
+        {
+            first.push(cores);
+            first.sort_by(f64::total_cmp);
+        }
+        first
     }
 
     /// Adds levels where the curve bends, and says which those are.
@@ -234,11 +186,29 @@ impl Running<'_> {
         let is_first = self.all.iter().all(|launches| launches.measured.is_empty());
         let measured = match is_first && several >= RUNS_SEVERAL && measured.outcome.answers.results.is_none()
         {
-            true => self.measure(at, several, progress)?,
+            true => {
+                self.set_aside(at)?;
+                self.measure(at, several, progress)?
+            }
             false => measured,
         };
         self.all[at].measured.push(measured);
+        level::settle_unit(self.all.iter_mut().flat_map(|launches| &mut launches.measured));
         Ok(())
+    }
+
+    /// The record of the first launch, which is in no figure, gets another name: the next one has its own.
+    fn set_aside(&self, at: usize) -> Result<(), LabError> {
+        let Some(folder) = &self.setup.records else { return Ok(()) };
+        let (from, to) = (folder.join(self.file_name(at)), folder.join(FIRST_RUN));
+        std::fs::rename(&from, to)
+            .map_err(|error| LabError::State(format!("cannot rename {}: {error}", from.display())))
+    }
+
+    fn file_name(&self, at: usize) -> String {
+        let block = self.all[at].measured.len() + 1;
+        let name = self.sweep.factor.name().trim_matches(['{', '}']);
+        format!("block-{block:04}-{name}-{}.tare", self.all[at].n)
     }
 
     /// How often a program is run in a launch: by how long a run took at this level, or at the nearest one that is known.
@@ -259,9 +229,8 @@ impl Running<'_> {
         let factor = self.sweep.factor;
         let block = self.all[at].measured.len() + 1;
         progress.show(Event::Step(format!("block {block}: {} {n}", factor.name())));
-        let name = factor.name().trim_matches(['{', '}']);
-        let file = |folder: &PathBuf| folder.join(format!("block-{block:04}-{name}-{n}.tare"));
-        let session = Session { record: records.as_ref().map(file), ..session.clone() };
+        let record = records.as_ref().map(|folder| folder.join(self.file_name(at)));
+        let session = Session { record, ..session.clone() };
         let mut request = Setting { factor, value: n }.of(&self.request, &self.cpus);
         match &mut request {
             Request::Server(server) if !matches!(server.load, LoadRequest::Start(_)) => {
@@ -284,7 +253,7 @@ impl Running<'_> {
         let outcome = tare_explain::explain(&record);
         let figure = self.sweep.metering.figure(&outcome, n)?;
         let run_s = outcome.answers.commands.first().map(|command| command.gross.value);
-        Ok(Measured { cpus_there: self.cpus_there(&record), outcome, figure, run_s })
+        Ok(Measured { cpus_there: self.cpus_there(&record), outcome, figure, run_s, other_unit: None })
     }
 
     fn cpus_there(&self, record: &Record) -> usize {
@@ -303,17 +272,15 @@ impl Running<'_> {
             Factor::Cpus => self.cpus,
             _ => Vec::new(),
         };
-        Swept { levels, cpu_order, blocks: self.blocks, seed: self.seed, warnings, end }
+        Swept {
+            levels,
+            cpu_order,
+            instances: Vec::new(),
+            fairness: Vec::new(),
+            blocks: self.blocks,
+            seed: self.seed,
+            warnings,
+            end,
+        }
     }
-}
-
-/// A launch is one trial of what is asked for, without what `tare run` measures beside it.
-fn short(server: &mut ServerRequest) {
-    server.trials.count = 1;
-    server.trials.stopping = None;
-    if let Warmup::UntilSteady { .. } = server.trials.warmup {
-        server.trials.warmup = Warmup::UntilCompiled { at_least: WARMUP, at_most: WARMUP_MAX };
-    }
-    server.beside.no_levels = true;
-    server.beside.no_reference = true;
 }

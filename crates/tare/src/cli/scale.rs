@@ -13,7 +13,7 @@ use tare_model::scaling::{ScalingModel, Weights};
   tare scale --connections 1..64 http://127.0.0.1:8080/
   tare scale --cpus 1..4 --sut './server --port 8080' http://127.0.0.1:8080/
   tare scale --n 1..8 -- sysbench cpu --threads={n} --time=2 run
-  tare scale --n 1,2 --work {n} -- 'for i in $(seq {n}); do ./copy & done; wait'
+  tare scale --instances 1..4 --sut './server --port {port}' http://127.0.0.1:{port}/
   tare scale --from sweep.csv            a table: n,x, several rows for an n allowed
   tare scale --from bench.txt --benchmark Map --metric ns/op --invert")]
 pub struct ScaleArgs {

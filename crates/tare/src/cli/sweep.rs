@@ -6,14 +6,26 @@ use super::values::{self, CpuList};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
-use tare_run::scale::{Levels, Work};
+use tare_run::scale::{Levels, Part, Work};
 
 /// What makes load that is not tare's own.
 const OWN_LOAD: [&str; 3] = ["connections", "threads", "rate"];
 
 /// What measuring needs, and a file of figures does not.
-pub const MEASURING: [&str; 11] =
-    ["url", "command", "connections", "rate", "threads", "cpus", "n", "start", "load", "blocks", "records"];
+pub const MEASURING: [&str; 12] = [
+    "url",
+    "command",
+    "connections",
+    "rate",
+    "threads",
+    "cpus",
+    "n",
+    "instances",
+    "start",
+    "load",
+    "blocks",
+    "records",
+];
 
 /// What to measure.
 #[derive(Debug, Args)]
@@ -66,6 +78,22 @@ pub struct FactorArgs {
     /// --sut 'THREADS={n} ./server', or -- 'OMP_NUM_THREADS={n} ./program' (one quoted string goes through sh).
     #[arg(long, value_name = "LEVELS")]
     pub n: Option<Levels>,
+    /// Copies of the server or the program that run at once.
+    ///
+    /// Each with its own load on its own CPUs, in a process of tare's own; each alone and several together, interleaved. {port} in --sut, in
+    /// --load and in the URL is a free port of each, {i} its number from 1, {n} how many run. The result says what each keeps of its figure
+    /// alone, how evenly they lose (Jain's index), and what took the rest: CPUs, memory, the kernel, what they call, generators, a quota.
+    #[arg(long, value_name = "LEVELS", conflicts_with_all = ["cpus", "n", "sut_cpus", "placement", "sut_pid", "sut_group"])]
+    pub instances: Option<Levels>,
+    /// CPUs for each of the --instances [default: 1].
+    ///
+    /// In the order of --cpus: the first instance has the first ones. Where there are too few, some are shared, and there is a warning. CPUs
+    /// that no instance has are for the load generators.
+    #[arg(long, value_name = "N", requires = "instances", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub cpus_each: Option<u32>,
+    /// Which instance this process measures: set by the one that starts it.
+    #[arg(long, hide = true, value_name = "JSON", requires = "instances")]
+    pub instance: Option<Part>,
 }
 
 /// How long and how often.

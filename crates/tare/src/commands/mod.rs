@@ -54,7 +54,13 @@ const READ_WITHIN: Duration = Duration::from_secs(5);
 
 /// Where a command that measures keeps its things, and what interrupts it.
 fn session(record: Option<PathBuf>) -> Result<Session, Failure> {
-    Ok(Session { record, state_dir: state_dir()?, records_dir: records_dir()?, interrupt: interrupt_flag()? })
+    Ok(Session {
+        record,
+        state_dir: state_dir()?,
+        records_dir: records_dir()?,
+        interrupt: interrupt_flag()?,
+        in_step: None,
+    })
 }
 
 /// Where tare keeps the journals of what must be undone.

@@ -11,6 +11,8 @@ use anyhow::anyhow;
 use from::Sweep;
 use std::process::ExitCode;
 use tare_explain::scaling::Wanted;
+use tare_explain::smt_worth;
+use tare_model::Reading;
 use tare_model::scaling::ScaleOutcome;
 use tare_model::warning::Warning;
 use tare_report::Style;
@@ -18,8 +20,14 @@ use tare_report::scaling as report;
 use tare_run::LabError;
 use tare_run::scale::{Factor, Swept};
 
+/// Why what needs more than figures is not known.
+const FROM_A_FILE: &str = "the figures are from a file: which CPUs were added is not known";
+
 /// Measures or reads, fits and prints. What was measured before a failure or an interruption is shown.
 pub fn scale(args: ScaleArgs, style: Style) -> Ended {
+    if args.sweep.factors.instance.is_some() {
+        return super::sweep::instance(args.sweep);
+    }
     super::check_output(&args.exports)?;
     if let Some(file) = &args.from {
         let outcome = fitted(from::read(file, &args)?, &args)?;
@@ -64,7 +72,8 @@ fn emit(outcome: &ScaleOutcome, exports: &OutputArgs, style: Style) -> Result<()
 
 /// The law through the levels that were measured.
 fn of_sweep(factor: Factor, swept: Swept, wanted: Wanted) -> Result<ScaleOutcome, Failure> {
-    let Swept { mut levels, cpu_order, blocks, seed, mut warnings, .. } = swept;
+    let Swept { mut levels, cpu_order, instances, fairness, blocks, seed, mut warnings, .. } = swept;
+    let smt_worth = smt_worth::of_sweep(&levels, &cpu_order, &warnings);
     let unit = levels.iter().find_map(|level| Some(level.estimate.value()?.unit.clone())).unwrap_or_default();
     let scaling = tare_explain::scaling::scaling(&mut levels, &unit, wanted)
         .map_err(|missing| Failure::underway(anyhow!("{} (hint: {})", missing.why, missing.remedy)))?;
@@ -76,6 +85,9 @@ fn of_sweep(factor: Factor, swept: Swept, wanted: Wanted) -> Result<ScaleOutcome
         scaling,
         levels,
         cpu_order,
+        smt_worth,
+        instances,
+        fairness,
         blocks,
         seed,
         warnings,
@@ -98,6 +110,9 @@ fn fitted(sweep: Sweep, args: &ScaleArgs) -> Result<ScaleOutcome, Failure> {
         scaling,
         levels,
         cpu_order: Vec::new(),
+        smt_worth: Reading::NotApplicable { not_applicable: FROM_A_FILE.to_owned() },
+        instances: Vec::new(),
+        fairness: Vec::new(),
         blocks: 0,
         seed: 0,
         warnings,

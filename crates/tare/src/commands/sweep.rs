@@ -4,11 +4,37 @@ use crate::cli::output::OutputArgs;
 use crate::cli::run::{GeneratorArgs, ParameterArgs, RunArgs, StackArgs, TrialArgs, UnwindChoice};
 use crate::cli::sweep::{DesignArgs, FactorArgs, KeptArgs, SweepArgs};
 use crate::cli::traffic::{TrafficArgs, VolumeArgs};
-use crate::failure::Failure;
+use crate::failure::{Ended, Failure};
 use crate::progress;
 use anyhow::anyhow;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
 use tare_run::request::Request;
-use tare_run::scale::{self, Factor, Levels, Metering, Setting, Setup, Sweep, Swept};
+use tare_run::scale::{self, Factor, InstancesAsked, Levels, Metering, Setting, Setup, Sweep, Swept};
+use tare_run::{InStep, Session};
+
+/// The name of the command among what was typed.
+const COMMAND: &str = "scale";
+
+/// Measures one instance, in step with the process that started this one.
+pub fn instance(mut args: SweepArgs) -> Ended {
+    let Some(part) = args.factors.instance.take() else { return Ok(ExitCode::SUCCESS) };
+    let sweep = sweep(args)?;
+    let session = super::session(None)?;
+    let in_step = InStep::new(std::io::stdin(), std::io::stdout(), session.interrupt.clone())?;
+    scale::instance(&sweep, &part, &Session { in_step: Some(in_step), ..session })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// This program and the words that it was called with, with room for the option of an instance behind the command's name.
+fn instances(cpus_each: Option<u32>) -> InstancesAsked {
+    let mut before: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let name = before.iter().position(|word| word == COMMAND).map_or(0, |at| at + 1);
+    let after = before.split_off(name);
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"));
+    InstancesAsked { cpus_each: cpus_each.unwrap_or(1) as usize, program, before, after }
+}
 
 /// Measures what was asked for.
 pub fn measure(args: SweepArgs, kept: &KeptArgs) -> Result<(Factor, Swept), Failure> {
@@ -24,6 +50,7 @@ fn sweep(args: SweepArgs) -> Result<Sweep, Failure> {
     let (factor, levels, fixed) = varied(&args.factors)?;
     let DesignArgs { budget, blocks, duration, seed, work, .. } = args.design;
     let metering = Metering { choice: args.program.chosen.choice(), work };
+    let instances = instances(args.factors.cpus_each);
     let is_program = !args.command.is_empty();
     let run = as_run(args);
     let request = match is_program {
@@ -35,7 +62,7 @@ fn sweep(args: SweepArgs) -> Result<Sweep, Failure> {
         }
         false => Request::Server(Box::new(super::run::server_request(&run)?)),
     };
-    Ok(Sweep { request, factor, levels, fixed, metering, budget, blocks, trial: duration, seed })
+    Ok(Sweep { request, factor, levels, fixed, metering, budget, blocks, trial: duration, seed, instances })
 }
 
 /// The factor that has several levels, and those that have one value.
@@ -46,12 +73,15 @@ fn varied(args: &FactorArgs) -> Result<(Factor, Levels, Vec<Setting>), Failure> 
         (Factor::LoadThreads, &args.threads),
         (Factor::Cpus, &args.cpus),
         (Factor::N, &args.n),
+        (Factor::Instances, &args.instances),
     ];
     let given = || all.into_iter().filter_map(|(factor, levels)| Some((factor, levels.as_ref()?)));
+    // Instances are measured alone in any case: one number of them is a level beside 1.
+    let single = |factor: Factor, levels: &Levels| levels.single().filter(|_| factor != Factor::Instances);
     let setting =
-        |(factor, levels): (Factor, &Levels)| levels.single().map(|value| Setting { factor, value });
+        |(factor, levels): (Factor, &Levels)| single(factor, levels).map(|value| Setting { factor, value });
     let fixed: Vec<Setting> = given().filter_map(setting).collect();
-    let mut varied = given().filter(|(_, levels)| levels.single().is_none());
+    let mut varied = given().filter(|(factor, levels)| single(*factor, levels).is_none());
     let Some((factor, levels)) = varied.next() else {
         let options = all.map(|(factor, _)| factor.option());
         return Err(Failure::usage(anyhow!(

@@ -76,7 +76,8 @@ const RUN: arrows::Folders = &[
     ("probe", &["error", "progress", "recovery", "process", "blocks"]),
     ("enough", &[]),
     ("written", &[]),
-    ("running", &["error", "progress", "records", "recovery", "process", "enough", "written"]),
+    ("in_step", &["error"]),
+    ("running", &["error", "progress", "records", "recovery", "process", "enough", "written", "in_step"]),
     ("left_behind", &["error", "process", "running"]),
     ("treatment", &["error", "recovery", "running"]),
     (
@@ -173,7 +174,10 @@ const RUN: arrows::Folders = &[
             "compare",
         ],
     ),
-    ("scale", &["error", "progress", "blocks", "request", "running", "session", "study"]),
+    (
+        "scale",
+        &["error", "progress", "blocks", "records", "request", "in_step", "running", "session", "study"],
+    ),
     (
         "calibrate",
         &[

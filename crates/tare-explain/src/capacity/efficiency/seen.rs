@@ -1,6 +1,7 @@
 //! What the launches of a level show of where its time went.
 
 use std::collections::BTreeMap;
+use tare_model::observation::Role;
 use tare_model::outcome::Cause;
 use tare_model::outcome::{CommandSummary, Outcome, RoleAccounting};
 use tare_model::scaling::LevelAccounting;
@@ -34,6 +35,8 @@ pub struct Seen {
     pub kernel_share: Option<f64>,
     /// Whether most launches say that the load generator is the bottleneck.
     pub generator_limits: bool,
+    /// CPUs that the generator's threads waited for while ready.
+    pub generator_waits_cpus: Option<f64>,
 }
 
 /// The level that these launches are of; `None` of none.
@@ -67,6 +70,10 @@ pub fn seen(n: f64, counted: &'static str, launches: &[Launch<'_>], cpus_there: 
         cpus_there,
         kernel_share: middle(&|launch| kernel_share(launch.outcome)),
         generator_limits: 2 * limited > launches.len(),
+        generator_waits_cpus: middle(&|launch| {
+            let load = launch.outcome.accounting.load.as_ref()?;
+            Some(waited_s(load) / window_s(load)?)
+        }),
     })
 }
 
@@ -89,10 +96,16 @@ fn busy_cpus(outcome: &Outcome) -> Option<f64> {
     of_runs.or_else(|| sut(outcome).map(|sut| sut.busy_cpus)).filter(|busy| *busy > 0.0)
 }
 
+/// Of a program what the kernel says at its end, of a server what it says of its threads.
 fn kernel_share(outcome: &Outcome) -> Option<f64> {
-    let command = command(outcome)?;
-    let cpu_s = command.user_s + command.system_s;
-    (cpu_s > 0.0).then(|| command.system_s / cpu_s)
+    let (user, system) = match command(outcome) {
+        Some(command) => (command.user_s, command.system_s),
+        None => outcome.accounting.threads_of(Role::Sut).iter().fold((0.0, 0.0), |(user, system), thread| {
+            (user + thread.user * thread.lived, system + thread.system * thread.lived)
+        }),
+    };
+    let cpu = user + system;
+    (cpu > 0.0 && cpu.is_finite()).then(|| system / cpu)
 }
 
 /// Length of the windows that the accounting is of.

@@ -10,6 +10,10 @@ const LOST_LN_MIN: f64 = 0.03;
 const PART_SHARE_MIN: f64 = 0.01;
 /// With fewer working threads than CPUs by this much, threads are what is missing.
 const THREADS_SHORT: f64 = 0.5;
+/// A program that was stopped for this many CPUs has a quota.
+const THROTTLED_MIN: f64 = 0.02;
+/// A number of CPUs that is no further from a whole one may be a number of threads.
+const WHOLE: f64 = 0.1;
 /// Where less of its CPU entitlement than this is needed, CPU time is not what holds it.
 const SPARE_MAX: f64 = 0.8;
 /// A unit that costs more by this, most of it in the kernel, costs more in the kernel.
@@ -108,8 +112,22 @@ fn of_time(lowest: &Seen, level: &Seen, wanted: f64) -> Option<Vec<Part>> {
 /// ln(B/U): CPUs that it would need beyond those that it may use.
 fn beyond(level: &Seen, wanted: f64, usable: f64) -> Part {
     let ln = (wanted / usable).ln();
-    let few_threads = level.cpus_there.is_some_and(|there| usable + THREADS_SHORT <= there);
-    let (name, why) = match few_threads {
+    let few = level.cpus_there.is_some_and(|there| usable + THREADS_SHORT <= there);
+    let throttled = level.accounting.cpus_throttled.is_some_and(|cpus| cpus >= THROTTLED_MIN);
+    // Threads are whole: a part of one is a quota, or launches that differ.
+    let is_whole = (usable - usable.round()).abs() <= WHOLE;
+    let (name, why) = match few {
+        true if throttled => (
+            "held back by a CPU quota",
+            format!("it may use {usable:.2} CPUs at once, and a quota stopped it"),
+        ),
+        true if !is_whole => (
+            "a CPU quota, or too few threads at work",
+            format!(
+                "it can use {usable:.2} CPUs at once, of the {:.0} that it may run on",
+                level.cpus_there.unwrap_or_default()
+            ),
+        ),
         true => (
             "too few threads at work",
             format!(

@@ -93,6 +93,22 @@ fn a_server_that_is_full_at_the_lowest_level_lacks_what_it_may_use() {
     assert!(share(&lost(&lowest, &highest), "no more CPUs to use") > 0.99);
 }
 
+/// A quota of 150 % on two CPUs is no lack of threads, whether it is seen to stop the program or not.
+#[test]
+fn a_quota_is_not_called_too_few_threads() {
+    let lowest = level(1.0, 1.0, 1.0, 0.1, &[]);
+    let mut four = level(4.0, 1.5, 1.5, 0.1, &[]);
+    let name = |four: &Seen| lost(&lowest, four)[0].part.clone();
+    assert_eq!(name(&four), "a CPU quota, or too few threads at work");
+    four.accounting.cpus_throttled = Some(0.4);
+    assert_eq!(name(&four), "held back by a CPU quota");
+    // Even of a whole CPU.
+    let mut one = level(4.0, 1.0, 1.0, 0.1, &[]);
+    assert_eq!(name(&one), "too few threads at work");
+    one.accounting.cpus_throttled = Some(0.4);
+    assert_eq!(name(&one), "held back by a CPU quota");
+}
+
 #[test]
 fn idle_cpus_are_the_generators_only_where_it_is_the_bottleneck() {
     let lowest = level(1.0, 0.5, 2.0, 1e-5, &[("no-work", 1.5)]);
