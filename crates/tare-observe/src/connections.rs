@@ -38,6 +38,8 @@ static COUNTS: &[Count] = &[
     (&metrics::SERVER_RETRANSMITS, End::Server, |socket| Some(u64::from(socket.retransmits))),
     (&metrics::SERVER_SEGMENTS, End::Server, |socket| Some(u64::from(socket.segments_out))),
     (&metrics::SERVER_SEGMENTS_IN, End::Server, |socket| Some(u64::from(socket.segments_in))),
+    (&metrics::SERVER_SEGMENTS_SENT, End::Server, |socket| Some(u64::from(socket.all_segments_out))),
+    (&metrics::CLIENT_SEGMENTS_SENT, End::Client, |socket| Some(u64::from(socket.all_segments_out))),
     (&metrics::UNSENT, End::Server, |socket| Some(u64::from(socket.unsent_bytes > 0))),
     (&metrics::CLIENT_RETRANSMITS, End::Client, |socket| Some(u64::from(socket.retransmits))),
     (&metrics::CLIENT_SEGMENTS, End::Client, |socket| Some(u64::from(socket.segments_out))),
@@ -183,15 +185,16 @@ fn sums(lasting: &[Both], count: fn(&TcpSocket) -> Option<u64>) -> Option<Vec<Sa
     Some(vec![at(0)?, at(1)?])
 }
 
-/// `None` where it is the generator's own, or nobody knows the server.
-fn namespace_of_the_server(scene: &Scene) -> Option<Result<SockDiag, Missing>> {
+/// Where the server's network namespace is found; `None` where it is the generator's own, or nobody knows the server.
+pub(crate) fn servers_namespace(scene: &Scene) -> Option<String> {
     let pid = scene.watch.sut_pids.first()?;
     let name = |of: &str| std::fs::read_link(scene.root.path(format!("/proc/{of}/ns/net"))).ok();
     let own = name("self")?;
-    if name(&pid.to_string())? == own {
-        return None;
-    }
-    let path = format!("/proc/{pid}/ns/net");
+    (name(&pid.to_string())? != own).then(|| format!("/proc/{pid}/ns/net"))
+}
+
+fn namespace_of_the_server(scene: &Scene) -> Option<Result<SockDiag, Missing>> {
+    let path = servers_namespace(scene)?;
     let opened = File::open(scene.root.path(&path)).and_then(|file| SockDiag::open_in(file.as_fd()));
     Some(opened.map_err(|error| refused(&path, &error)))
 }
@@ -242,6 +245,8 @@ mod tests {
         assert_eq!(seen.last(&metrics::UNSENT, &machine).ok(), Ok(0.0));
         assert_eq!(seen.delta(&metrics::SERVER_SEGMENTS, &machine).ok(), Ok(1.0));
         assert_eq!(seen.delta(&metrics::CLIENT_SEGMENTS, &machine).ok(), Ok(0.0));
+        assert!(seen.delta(&metrics::SERVER_SEGMENTS_SENT, &machine).ok().unwrap() >= 1.0);
+        assert!(seen.delta(&metrics::CLIENT_SEGMENTS_SENT, &machine).ok().is_some());
         assert!(seen.delta(&metrics::CLIENT_SEGMENTS_IN, &machine).ok().unwrap() >= 1.0);
     }
 

@@ -1,6 +1,7 @@
 //! What was counted around server and generator in one window, or in several: nobody's time, but where it may have gone.
 
 use crate::accounting::raw::readings::Readings;
+use crate::accounting::raw::way::Way;
 use std::collections::BTreeMap;
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::{client, connections, jvm, memory, network, open_files, pressure};
@@ -31,6 +32,8 @@ pub(crate) struct Around {
     pub own_packets: Option<f64>,
     /// All TCP segments of the server's network: its own are among them, also those to the servers that it calls.
     pub segments: Option<f64>,
+    /// What is known of the way between generator and server.
+    pub way: Way,
 }
 
 /// Open files of a process, most at once, and how many it may have.
@@ -102,6 +105,7 @@ impl Around {
             own_packets: own_packets(readings),
             // What went out is somebody's to take in, maybe here.
             segments: growth(&network::SEGMENTS_IN).zip(growth(&network::SEGMENTS_OUT)).map(|(a, b)| a + b),
+            way: Way::read(readings),
         }
     }
 
@@ -121,6 +125,7 @@ impl Around {
         }
         self.own_packets = sum(self.own_packets, other.own_packets);
         self.segments = sum(self.segments, other.segments);
+        self.way.absorb(&other.way);
         self.connections = self.connections.take().zip(other.connections.as_ref()).map(|(a, b)| a.and(b));
     }
 }
