@@ -38,14 +38,20 @@ static COUNTS: &[Count] = &[
     (&metrics::SERVER_RETRANSMITS, End::Server, |socket| Some(u64::from(socket.retransmits))),
     (&metrics::SERVER_SEGMENTS, End::Server, |socket| Some(u64::from(socket.segments_out))),
     (&metrics::SERVER_SEGMENTS_IN, End::Server, |socket| Some(u64::from(socket.segments_in))),
-    (&metrics::SERVER_SEGMENTS_SENT, End::Server, |socket| Some(u64::from(socket.all_segments_out))),
-    (&metrics::CLIENT_SEGMENTS_SENT, End::Client, |socket| Some(u64::from(socket.all_segments_out))),
     (&metrics::UNSENT, End::Server, |socket| Some(u64::from(socket.unsent_bytes > 0))),
     (&metrics::CLIENT_RETRANSMITS, End::Client, |socket| Some(u64::from(socket.retransmits))),
     (&metrics::CLIENT_SEGMENTS, End::Client, |socket| Some(u64::from(socket.segments_out))),
     (&metrics::CLIENT_SEGMENTS_IN, End::Client, |socket| Some(u64::from(socket.segments_in))),
     (&metrics::SERVER_TIMED_OUT_NS, End::Server, timed_out_ns),
     (&metrics::CLIENT_TIMED_OUT_NS, End::Client, timed_out_ns),
+];
+
+/// The same of connections that lasted at both ends: an end whose other one is gone sends to nobody.
+static OF_PAIRS: &[Count] = &[
+    (&metrics::TO_SERVER_SENT, End::Client, |socket| Some(u64::from(socket.all_segments_out))),
+    (&metrics::TO_SERVER_ARRIVED, End::Server, |socket| Some(u64::from(socket.segments_in))),
+    (&metrics::TO_GENERATOR_SENT, End::Server, |socket| Some(u64::from(socket.all_segments_out))),
+    (&metrics::TO_GENERATOR_ARRIVED, End::Client, |socket| Some(u64::from(socket.segments_in))),
 ];
 
 fn timed_out_ns(socket: &TcpSocket) -> Option<u64> {
@@ -94,6 +100,7 @@ impl Observer for Connections {
         };
         let why = self.ways.iter().find_map(|way| way.as_ref().err().cloned());
         self.report_listeners(port, why.as_ref(), observed);
+        self.report_pairs(port, why.as_ref(), observed);
         for end in [End::Server, End::Client] {
             let lasting = self.lasting(end, port);
             if lasting.is_empty() {
@@ -139,6 +146,30 @@ impl Connections {
         let (backlog, waiting) = (at_end(f64::from(least)), at_end(waiting as f64));
         observed.column(&metrics::BACKLOG, Subject::Machine, backlog);
         observed.column(&metrics::WAITING, Subject::Machine, waiting);
+    }
+
+    /// What left one end and came in at the other. The generator's port stands for a connection: where it is translated on the way
+    /// nothing is known.
+    fn report_pairs(&self, port: u16, why: Option<&Missing>, observed: &mut Observed) {
+        let by_port = |end: End, of: fn(&TcpSocket) -> u16| -> HashMap<u16, Both> {
+            self.lasting(end, port).into_iter().map(|both| (of(&both[0].1), both)).collect()
+        };
+        let servers = by_port(End::Server, |socket| socket.remote_port);
+        let clients = by_port(End::Client, |socket| socket.local_port);
+        let paired = |one: &HashMap<u16, Both>, other: &HashMap<u16, Both>| -> Vec<Both> {
+            one.iter().filter(|(port, _)| other.contains_key(port)).map(|(_, both)| *both).collect()
+        };
+        let (of_server, of_client) = (paired(&servers, &clients), paired(&clients, &servers));
+        for (metric, end, count) in OF_PAIRS {
+            let ends = if *end == End::Server { &of_server } else { &of_client };
+            match sums(ends, *count) {
+                Some(samples) => observed.column(metric, Subject::Machine, samples),
+                None => {
+                    let none = || Missing::new("no connection was seen at both ends all through the window");
+                    observed.absent(metric, None, why.cloned().unwrap_or_else(none));
+                }
+            }
+        }
     }
 
     /// The server's listening sockets. A namespace has few of those.
@@ -245,8 +276,11 @@ mod tests {
         assert_eq!(seen.last(&metrics::UNSENT, &machine).ok(), Ok(0.0));
         assert_eq!(seen.delta(&metrics::SERVER_SEGMENTS, &machine).ok(), Ok(1.0));
         assert_eq!(seen.delta(&metrics::CLIENT_SEGMENTS, &machine).ok(), Ok(0.0));
-        assert!(seen.delta(&metrics::SERVER_SEGMENTS_SENT, &machine).ok().unwrap() >= 1.0);
-        assert!(seen.delta(&metrics::CLIENT_SEGMENTS_SENT, &machine).ok().is_some());
+        // Nothing is lost here: what left one end came in at the other.
+        let sent = seen.delta(&metrics::TO_GENERATOR_SENT, &machine).ok().unwrap();
+        let arrived = seen.delta(&metrics::TO_GENERATOR_ARRIVED, &machine).ok().unwrap();
+        assert!(sent >= 1.0 && sent == arrived, "{sent} {arrived}");
+        assert!(seen.delta(&metrics::TO_SERVER_SENT, &machine).ok().is_ok());
         assert!(seen.delta(&metrics::CLIENT_SEGMENTS_IN, &machine).ok().unwrap() >= 1.0);
     }
 

@@ -1,5 +1,6 @@
-//! Quotas of the network: what the cards' drivers count (`ethtool -S`), and the queueing disciplines of the interfaces (`tc -s qdisc`), in the
-//! generator's network namespace and in the server's, at both edges of a window.
+//! Quotas of the network: what the cards' drivers count (`ethtool -S`), the queueing disciplines of the interfaces (`tc -s qdisc`), and rules of
+//! the packet filter that drop what is above a rate (`nft list ruleset`), in the generator's network namespace and in the server's, at both
+//! edges of a window.
 
 use crate::connections::servers_namespace;
 use crate::observed::{Observed, refused};
@@ -14,12 +15,19 @@ use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::link;
 use tare_model::observation::Sample;
 use tare_sys::links::{Links, qdiscs};
+use tare_sys::nftables::Hook;
 
 /// Room for a dump of queueing disciplines: some 1,000.
 const DUMP_BYTES_MAX: usize = 256 << 10;
 const CARD_BYTES_MAX: usize = 16 << 10;
-/// Sources of a place: the dump, then its cards.
+/// Room for the rules of the packet filter: some 1,000.
+const RULES_BYTES_MAX: usize = 512 << 10;
+/// Sources of a place: the dump, then its cards, and the rules last.
 const PER_PLACE: u32 = 128;
+const RULES: u32 = PER_PLACE - 1;
+
+/// Limits of one namespace.
+const LIMITS_MAX: usize = 64;
 
 /// The server's end, in a namespace of its own, is called so.
 const SERVERS: &str = "the server's ";
@@ -60,6 +68,12 @@ impl Observer for Link {
                 // A card whose counters changed has no second reading, and is then as one without.
                 let _ = self.tape.record_with(source, CARD_BYTES_MAX, |buffer| card.read(buffer));
             }
+            if let Some(nftables) = &links.nftables {
+                let read = |buffer: &mut [u8]| nftables.dump(buffer);
+                if self.tape.record_with(first + RULES, RULES_BYTES_MAX, read).is_err() {
+                    links.nftables = None;
+                }
+            }
             if let Err(error) = dumped {
                 *place = Err(refused("the queueing disciplines", &error));
             }
@@ -73,6 +87,7 @@ impl Observer for Link {
             for reading in self.tape.readings() {
                 let counts = match reading.source.checked_sub(first) {
                     Some(0) => of_queues(links, reading.bytes),
+                    Some(RULES) => of_rules(links, reading.bytes),
                     Some(at @ 1..PER_PLACE) => of_card(links, at as usize - 1, reading.bytes),
                     _ => continue,
                 };
@@ -118,6 +133,32 @@ fn of_queues(links: &Links, dump: &[u8]) -> Counts {
             [(&link::QDISC_DROPS, qdisc.drops), (&link::QDISC_OVERLIMITS, qdisc.overlimits)]
         {
             *counts.entry((metric.id, device.clone())).or_default() += f64::from(count);
+        }
+    }
+    counts
+}
+
+/// `nftables t in, incoming, over 2000 packets/s`; one that only some packets meet ends with `of some`.
+fn of_rules(links: &Links, dump: &[u8]) -> Counts {
+    let mut counts = Counts::new();
+    let Some(nftables) = &links.nftables else { return counts };
+    for limit in nftables.limits(dump).take(LIMITS_MAX) {
+        let hook = match limit.hook {
+            Some(Hook::Incoming) => "incoming",
+            Some(Hook::Outgoing) => "outgoing",
+            Some(Hook::Forwarded) => "forwarded",
+            None => "called",
+        };
+        let (metric, unit) = match limit.of_bytes {
+            true => (&link::LIMIT_BYTES_HZ, "B/s"),
+            false => (&link::LIMIT_PACKETS_HZ, "packets/s"),
+        };
+        let some = if limit.of_all { "" } else { ", of some" };
+        let (table, chain) = &limit.name;
+        let device = format!("nftables {table} {chain}, {hook}, over {:.0} {unit}{some}", limit.per_s);
+        counts.insert((metric.id, device.clone()), limit.per_s);
+        if let Some(dropped) = limit.dropped {
+            *counts.entry((link::LIMIT_DROPS.id, device)).or_default() += dropped as f64;
         }
     }
     counts

@@ -16,6 +16,7 @@ pub mod heap;
 pub mod links;
 pub mod net;
 mod netlink;
+pub mod nftables;
 pub mod offloads;
 pub mod perf;
 #[cfg(test)]

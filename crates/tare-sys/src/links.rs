@@ -2,6 +2,7 @@
 //! (`tc -s qdisc`).
 
 use crate::netlink::{self, HEADER_BYTES, attribute, messages, read};
+use crate::nftables::Nftables;
 use std::ffi::CStr;
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -12,6 +13,8 @@ const INTERFACES_MAX: usize = 64;
 /// Counters of a card: one with more is not read. The buffers have twice the room, since the kernel writes as many as there are by then.
 const COUNTERS_MAX: usize = 2048;
 const COUNTERS_ROOM: usize = 2 * COUNTERS_MAX;
+/// Room for the chains of the packet filter: some 1,000.
+const CHAINS_BYTES_MAX: usize = 256 << 10;
 /// `ETH_GSTRING_LEN`.
 const NAME_BYTES: usize = 32;
 /// `ETHTOOL_GSSET_INFO`, `ETHTOOL_GSTRINGS`, `ETHTOOL_GSTATS`, and `ETH_SS_STATS`.
@@ -35,6 +38,8 @@ pub struct Links {
     names: Vec<(u32, String)>,
     /// The cards that keep counters of the wanted names.
     pub cards: Vec<Card>,
+    /// The packet filter; `None`: there is none, or it may not be asked.
+    pub nftables: Option<Nftables>,
 }
 
 impl Links {
@@ -47,7 +52,8 @@ impl Links {
         let names = names()?;
         let card = |(_, name): &(u32, String)| Card::open(name, wanted).ok();
         let cards = names.iter().filter_map(card).filter(|card| !card.counters.is_empty()).collect();
-        Ok(Links { netlink, names, cards })
+        let nftables = Nftables::open(&mut vec![0; CHAINS_BYTES_MAX]).ok();
+        Ok(Links { netlink, names, cards, nftables })
     }
 
     /// In the namespace that `/proc/PID/ns/net` is open as.

@@ -95,16 +95,26 @@ pub(crate) fn messages(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
+/// Type, without its flags, and content of each attribute.
+fn each(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let length = usize::from(u16::from_ne_bytes(read(rest, 0)?));
+        let kind = u16::from_ne_bytes(read(rest, 2)?) & TYPE_BITS;
+        let content = rest.get(4..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((kind, content))
+    })
+}
+
 /// The content of the attribute of that type.
-pub(crate) fn attribute(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
-    loop {
-        let length = usize::from(u16::from_ne_bytes(read(bytes, 0)?));
-        let content = bytes.get(4..length)?;
-        if u16::from_ne_bytes(read(bytes, 2)?) & TYPE_BITS == wanted {
-            return Some(content);
-        }
-        bytes = bytes.get(length.next_multiple_of(4)..)?;
-    }
+pub(crate) fn attribute(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    each(bytes).find(|(kind, _)| *kind == wanted).map(|(_, content)| content)
+}
+
+/// The contents of all attributes.
+pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    each(bytes).map(|(_, content)| content)
 }
 
 /// So many bytes at a place.

@@ -1,7 +1,7 @@
 //! `network-quota`: on the way between server and generator so many packets or bytes a second come through and no more. Named from its
 //! counter where there is one, else from a rate of packets that more load does not raise.
 
-use crate::accounting::ratio;
+use crate::accounting::{Closed, ratio};
 use crate::bottlenecks::bottleneck::{Bottleneck, Confirm, Page, Scope};
 use crate::bottlenecks::draft::{Draft, number, number_if, percent};
 use crate::bottlenecks::input::Input;
@@ -10,7 +10,7 @@ use crate::bottlenecks::signs::quota::{self, By, Quota};
 use crate::bottlenecks::signs::requests::fails;
 use crate::bottlenecks::signs::way::{connections, on_the_way, stalled, times_out};
 use crate::capacity::levels::Accounting;
-use tare_model::outcome::{Cause, GrossIs, TareCause};
+use tare_model::outcome::{Cause, Evidence, GrossIs, TareCause};
 
 pub(crate) static BOTTLENECK: Bottleneck = Bottleneck {
     cause: Cause::NetworkQuota,
@@ -49,14 +49,16 @@ fn describe(accounting: &Accounting) -> Draft {
         let direction = quota.direction;
         let packets_hz = quota::packets_hz(accounting, quota);
         let way = direction.map_or("both ways together", |direction| direction.words());
-        evidence.extend(
-            packets_hz.map(|hz| number(format!("packets that came through, {way}"), hz, "packets/s")),
-        );
+        let what = match quota.by {
+            By::Limit(_) => "packets that a rule lets through",
+            _ => "packets that came through",
+        };
+        evidence.extend(packets_hz.map(|hz| number(format!("{what}, {way}"), hz, "packets/s")));
         let lost = direction.and_then(|direction| quota::lost_share(pool, direction));
         evidence.extend(number_if("of the packets sent that way, lost", lost, "share"));
         let back = direction.and_then(|direction| quota::lost_share_back(pool, direction));
         evidence.extend(number_if("of those sent the other way, lost", back, "share"));
-        evidence.extend(proof(quota));
+        evidence.extend(proof(pool, quota));
     }
     if let Some(count) = exceeded {
         let hz = ratio(count.grown, pool.span.wall_s);
@@ -78,7 +80,7 @@ fn describe(accounting: &Accounting) -> Draft {
             _ => 0.0,
         },
         confidence: match seen.as_ref().map(|quota| &quota.by) {
-            Some(By::Counter(_)) => 1.0,
+            Some(By::Counter(_) | By::Limit(_)) => 1.0,
             Some(By::Flat { .. }) => 0.9,
             Some(By::Steady { .. }) => 0.7,
             None => 0.3,
@@ -94,9 +96,23 @@ fn describe(accounting: &Accounting) -> Draft {
     }
 }
 
-fn proof(quota: &Quota) -> Vec<tare_model::outcome::Evidence> {
+fn proof(pool: &Closed, quota: &Quota) -> Vec<Evidence> {
     match &quota.by {
         By::Counter(_) => Vec::new(),
+        By::Limit(limit) => {
+            let hz = |dropped: f64| ratio(dropped, pool.span.wall_s);
+            let through = quota.direction.and_then(|direction| quota::arrived_hz(pool, direction));
+            let bytes_hz =
+                limit.of_bytes.then(|| number("bytes that a rule lets through", limit.per_s, "B/s"));
+            let mut evidence: Vec<Evidence> = bytes_hz.into_iter().collect();
+            evidence.extend(number_if("packets that it dropped", limit.dropped.map(hz), "1/s"));
+            evidence.extend(number_if(
+                "packets that came through, of connections that lasted",
+                through,
+                "1/s",
+            ));
+            evidence
+        }
         By::Flat { in_flight, packets } => vec![
             number("requests in flight at the level with more, times", *in_flight, "ratio"),
             number("packets that came through there, times", *packets, "ratio"),
@@ -134,6 +150,17 @@ fn summary(accounting: &Accounting, seen: Option<&Quota>) -> String {
         format!(", {} of those that are sent that way are lost", percent(share))
     });
     match &quota.by {
+        By::Limit(limit) => {
+            let unit = if limit.of_bytes { "bytes" } else { "packets" };
+            let dropped = limit.dropped.map_or(String::new(), |dropped| {
+                format!(": {:.0} a second", ratio(dropped, pool.span.wall_s))
+            });
+            format!(
+                "{:.0} {unit} a second pass {way}, and a rule of the packet filter drops what is above{dropped} ({}). Both sides have time \
+                 to spare.",
+                limit.per_s, limit.device
+            )
+        }
         By::Counter(count) => format!(
             "{figure}{lost}: {} counted {:.0} times a second that its quota was used up ({}). Both sides have time to spare.",
             count.device,
@@ -160,6 +187,8 @@ static PAGE: Page = Page {
          a link that is full looks the same.",
     ],
     evidence: &[
+        "A rule of nftables on this host that drops what is above a rate: it counts as many packets as are \
+         missing, or every packet on that way meets it.",
         "Counters of the network card (ENA `pps_allowance_exceeded`, `bw_in_allowance_exceeded`, …; virtio \
          `rx0_hw_ratelimit_packets`), or of a queue that keeps to a rate (tbf, htb, hfsc, cake).",
         "Else three things together: nearly all lost packets are lost in one direction; requests spend most \
@@ -188,6 +217,6 @@ static PAGE: Page = Page {
     ],
     source: &[
         "tcp_info of both ends (segs_out, segs_in), `ethtool -S` (SIOCETHTOOL), rtnetlink RTM_GETQDISC, \
-         /proc/net/snmp. AWS: Monitor network performance for ENA.",
+         nfnetlink NFT_MSG_GETRULE, /proc/net/snmp. AWS: Monitor network performance for ENA.",
     ],
 };

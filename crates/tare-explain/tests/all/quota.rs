@@ -38,10 +38,10 @@ impl Flow {
 
     fn columns(self, scene: &Scene) -> Vec<Column> {
         let counts = [
-            (&connections::CLIENT_SEGMENTS_SENT, self.to_server.0),
-            (&connections::SERVER_SEGMENTS_IN, self.to_server.1),
-            (&connections::SERVER_SEGMENTS_SENT, self.to_generator.0),
-            (&connections::CLIENT_SEGMENTS_IN, self.to_generator.1),
+            (&connections::TO_SERVER_SENT, self.to_server.0),
+            (&connections::TO_SERVER_ARRIVED, self.to_server.1),
+            (&connections::TO_GENERATOR_SENT, self.to_generator.0),
+            (&connections::TO_GENERATOR_ARRIVED, self.to_generator.1),
         ];
         counts.into_iter().map(|(metric, hz)| scene.column(metric, MACHINE, hz)).collect()
     }
@@ -261,4 +261,48 @@ fn requests_without_an_answer_in_time_do_not_hide_a_quota() {
     });
     let outcome = has_bottleneck(&record, Cause::NetworkQuota);
     assert!(!outcome.verdict.valid);
+}
+
+/// A rule of the packet filter, and packets per second that it counts as dropped.
+fn rule(record: Record, device: &str, per_s: f64, dropped_hz: Option<f64>) -> Record {
+    let subject = Subject::Device(device.to_owned());
+    let record = gauge(record, &link::LIMIT_PACKETS_HZ, &subject, per_s);
+    match dropped_hz {
+        Some(hz) => counted(record, &idle(), &[(&link::LIMIT_DROPS, subject, hz)]),
+        None => record,
+    }
+}
+
+#[test]
+fn a_rule_that_drops_as_many_as_are_missing_has_the_figure() {
+    let base = |flow: Flow| {
+        let record = transport(stalled(asked(&idle()), &idle()), Transport::Namespace);
+        at_level(record, 0, flow.columns(&idle()))
+    };
+    let counts =
+        rule(base(QUOTA), "nftables t in, incoming, over 6000 packets/s, of some", 6_000.0, Some(1_200.0));
+    let outcome = has_bottleneck(&counts, Cause::NetworkQuota);
+    let text = summary(&outcome);
+    assert!(text.starts_with("6000 packets a second pass from the server to the generator"), "{text}");
+    assert!(text.contains("1200 a second (nftables t in"), "{text}");
+    let figure = &finding(&outcome, Cause::NetworkQuota).unwrap().evidence[0];
+    assert!(figure.unit == "packets/s" && figure.value == 6_000.0, "{figure:?}");
+    // It counts far fewer than are missing, or nothing: it is about others.
+    let others = rule(base(QUOTA), "nftables t in, incoming, over 10 packets/s, of some", 10.0, Some(20.0));
+    assert_eq!(silent(&others, Cause::NetworkQuota).verdict.bottleneck, Cause::NetworkCeiling);
+    silent(
+        &rule(base(QUOTA), "nftables t in, incoming, over 10 packets/s, of some", 10.0, None),
+        Cause::NetworkQuota,
+    );
+    // Every packet meets it, on the way on which they are lost, and on the other.
+    let all = "the server's nftables t in, incoming, over 5000 packets/s";
+    let turned = has_bottleneck(&rule(base(QUOTA.turned()), all, 5_000.0, None), Cause::NetworkQuota);
+    assert!(summary(&turned).contains("from the generator to the server"), "{}", summary(&turned));
+    silent(&rule(base(QUOTA), all, 5_000.0, None), Cause::NetworkQuota);
+    // Packets go out there as they come in here.
+    let out = rule(base(QUOTA), "the server's nftables t out, outgoing, over 5000 packets/s", 5_000.0, None);
+    has_bottleneck(&out, Cause::NetworkQuota);
+    // Nothing is held up.
+    let busy = rule(transport(asked(&Scene::default()), Transport::Namespace), all, 5_000.0, Some(50.0));
+    assert_ne!(explain(&busy).verdict.bottleneck, Cause::NetworkQuota);
 }

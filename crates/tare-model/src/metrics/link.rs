@@ -21,4 +21,10 @@ super::declare::descriptors! {
         "Packets that a queueing discipline dropped.", "rtnetlink RTM_GETQDISC: TCA_STATS2 drops";
     QDISC_OVERLIMITS = "link.qdisc_overlimits", Count, Counter,
         "Times that a queueing discipline held a packet back, since its rate was used up.", "rtnetlink RTM_GETQDISC: TCA_STATS2 overlimits";
+    LIMIT_PACKETS_HZ = "link.limit_packets_hz", Hertz, Gauge,
+        "Packets per second above which a rule of the packet filter drops.", "NETLINK_NETFILTER NFT_MSG_GETRULE: limit rate over … drop";
+    LIMIT_BYTES_HZ = "link.limit_bytes_hz", Hertz, Gauge,
+        "Bytes per second above which a rule of the packet filter drops.", "NETLINK_NETFILTER NFT_MSG_GETRULE: limit rate over … drop";
+    LIMIT_DROPS = "link.limit_drops", Count, Counter,
+        "Packets that such a rule dropped, where it has a counter.", "NETLINK_NETFILTER NFT_MSG_GETRULE: limit rate over … counter drop";
 }

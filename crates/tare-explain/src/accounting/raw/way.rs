@@ -21,6 +21,8 @@ pub(crate) struct Way {
     pub backlog_drops: Option<f64>,
     /// Counters of interfaces that grew.
     pub links: Vec<LinkCount>,
+    /// Rules of packet filters that drop what is above a rate.
+    pub limits: Vec<RateLimit>,
 }
 
 /// Packets of one direction, those that were sent again too.
@@ -85,6 +87,34 @@ pub(crate) struct LinkCount {
     pub grown: f64,
 }
 
+/// A rule of the packet filter that drops what is above a rate.
+#[derive(Debug, Clone)]
+pub(crate) struct RateLimit {
+    /// Where it is, and what it is about.
+    pub device: String,
+    /// Packets or bytes per second.
+    pub per_s: f64,
+    pub of_bytes: bool,
+    /// Packets that it dropped; `None`: it does not count them.
+    pub dropped: Option<f64>,
+}
+
+impl RateLimit {
+    fn all(readings: &Readings) -> Vec<RateLimit> {
+        let of = |metric: &'static Descriptor, of_bytes: bool| {
+            let columns =
+                readings.observation.columns.iter().filter(move |column| column.metric == metric.id);
+            columns.filter_map(move |column| {
+                let Subject::Device(device) = &column.subject else { return None };
+                let per_s = readings.level(metric, &column.subject).filter(|per_s| *per_s > 0.0)?;
+                let dropped = readings.growth(&link::LIMIT_DROPS, &column.subject);
+                Some(RateLimit { device: device.clone(), per_s, of_bytes, dropped })
+            })
+        };
+        of(&link::LIMIT_PACKETS_HZ, false).chain(of(&link::LIMIT_BYTES_HZ, true)).collect()
+    }
+}
+
 impl Way {
     pub fn read(readings: &Readings) -> Way {
         let growth = |metric: &Descriptor| readings.growth(metric, &Subject::Machine);
@@ -92,11 +122,12 @@ impl Way {
             Some(Packets { sent: growth(sent)?, arrived: growth(arrived)? })
         };
         Way {
-            to_server: packets(&connections::CLIENT_SEGMENTS_SENT, &connections::SERVER_SEGMENTS_IN),
-            to_generator: packets(&connections::SERVER_SEGMENTS_SENT, &connections::CLIENT_SEGMENTS_IN),
+            to_server: packets(&connections::TO_SERVER_SENT, &connections::TO_SERVER_ARRIVED),
+            to_generator: packets(&connections::TO_GENERATOR_SENT, &connections::TO_GENERATOR_ARRIVED),
             steadiness: Steadiness::read(readings),
             backlog_drops: backlog_drops(readings),
             links: links(readings),
+            limits: RateLimit::all(readings),
         }
     }
 
@@ -120,6 +151,12 @@ impl Way {
                 None => self.links.push(count.clone()),
             }
         }
+        // One that was not there in every window may not be why.
+        self.limits.retain_mut(|limit| {
+            let same = other.limits.iter().find(|known| known.device == limit.device);
+            limit.dropped = limit.dropped.zip(same.and_then(|same| same.dropped)).map(|(a, b)| a + b);
+            same.is_some()
+        });
     }
 }
 

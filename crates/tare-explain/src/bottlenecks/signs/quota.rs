@@ -5,7 +5,7 @@
 //! Packets must be lost, in one direction, and take most of the requests' time. Losses by chance (radio) meet both directions alike, let
 //! more connections do more, and come in irregular numbers.
 
-use crate::accounting::{Closed, LinkCount, Packets, ratio};
+use crate::accounting::{Closed, LinkCount, Packets, RateLimit, ratio};
 use crate::bottlenecks::signs::concurrency::More;
 use crate::bottlenecks::signs::way::{connections, has_time_to_spare, is_ceiling, loses, stalled};
 use crate::capacity::levels::Accounting;
@@ -34,6 +34,10 @@ const CARD_HZ_MIN: f64 = 1.0;
 const QUEUE_HZ_MIN: f64 = 10.0;
 /// Queueing disciplines that keep to a rate.
 const SHAPERS: [&str; 4] = ["tbf", "htb", "hfsc", "cake"];
+/// Of the packets that were lost, what a rule must have dropped to be why.
+const DROPS_EXPLAIN: f64 = 0.5;
+/// How a rule ends that has other conditions, too.
+const OF_SOME: &str = "of some";
 /// How interfaces of the server's namespace are called.
 const SERVERS: &str = "the server's ";
 
@@ -78,6 +82,8 @@ pub(crate) struct Quota {
 /// How it is known.
 #[derive(Debug, Clone)]
 pub(crate) enum By {
+    /// A rule of the packet filter.
+    Limit(RateLimit),
     /// A counter of a network card, or of a queue that keeps to a rate.
     Counter(LinkCount),
     /// So many times the requests in flight brought so many times the packets.
@@ -91,7 +97,44 @@ pub(crate) fn seen(accounting: &Accounting) -> Option<Quota> {
     if !is_ceiling(accounting) {
         return None;
     }
-    by_counter(accounting).or_else(|| by_rate(accounting))
+    by_limit(accounting).or_else(|| by_counter(accounting)).or_else(|| by_rate(accounting))
+}
+
+/// A rule that is seen to drop the packets that are missing: it counts as many, or every packet on the way on which they are lost meets it.
+/// One that only some meet, such as pings or new connections, and that counts nothing, may be about others.
+fn by_limit(accounting: &Accounting) -> Option<Quota> {
+    let pool = &accounting.asked.pool;
+    let one_way = one_way(pool);
+    let known = pool.around.way.limits.iter().filter_map(|limit| {
+        let direction = limit_direction(accounting, limit);
+        let lost = direction.and_then(|direction| direction.packets(pool)).map(Packets::lost);
+        let drops = match limit.dropped {
+            Some(dropped) => {
+                let is_enough = lost.is_none_or(|lost| dropped >= DROPS_EXPLAIN * lost);
+                is_enough && ratio(dropped, pool.span.wall_s) >= CARD_HZ_MIN
+            }
+            None => direction.is_some() && one_way == direction && !limit.device.ends_with(OF_SOME),
+        };
+        drops.then_some((direction, limit))
+    });
+    let dropped = |limit: &RateLimit| limit.dropped.unwrap_or(0.0);
+    let (direction, limit) = known.max_by(|a, b| dropped(a.1).total_cmp(&dropped(b.1)))?;
+    Some(Quota { direction, by: By::Limit(limit.clone()) })
+}
+
+/// Which way the packets go that meet a rule; `None`: both, or that is not known.
+fn limit_direction(accounting: &Accounting, limit: &RateLimit) -> Option<Direction> {
+    let is_servers = limit.device.starts_with(SERVERS);
+    if accounting.http?.transport == Transport::Loopback {
+        return one_way(&accounting.asked.pool);
+    }
+    match (limit.device.contains(", incoming,"), limit.device.contains(", outgoing,")) {
+        (true, _) if is_servers => Some(Direction::ToServer),
+        (true, _) => Some(Direction::ToGenerator),
+        (_, true) if is_servers => Some(Direction::ToGenerator),
+        (_, true) => Some(Direction::ToServer),
+        _ => one_way(&accounting.asked.pool),
+    }
 }
 
 /// A card's counter of a quota that grew, whatever holds the rate.
@@ -203,8 +246,11 @@ pub(crate) fn arrived_hz(pool: &Closed, direction: Direction) -> Option<f64> {
     (pool.span.wall_s > 0.0 && arrived > 0.0).then(|| arrived / pool.span.wall_s)
 }
 
-/// Packets per second that come through at most, as far as was seen: of the levels that the quota holds, the larger.
+/// Packets per second that come through at most: what a rule says, else as far as was seen, of the levels that the quota holds, the larger.
 pub(crate) fn packets_hz(accounting: &Accounting, quota: &Quota) -> Option<f64> {
+    if let By::Limit(limit) = &quota.by {
+        return Some(limit.per_s).filter(|_| !limit.of_bytes);
+    }
     let direction = quota.direction?;
     let asked_hz = arrived_hz(&accounting.asked.pool, direction)?;
     Some(match quota.by {
