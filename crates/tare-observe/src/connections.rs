@@ -46,6 +46,14 @@ static COUNTS: &[Count] = &[
     (&metrics::CLIENT_TIMED_OUT_NS, End::Client, timed_out_ns),
 ];
 
+/// The same of connections that lasted at both ends: an end whose other one is gone sends to nobody.
+static OF_PAIRS: &[Count] = &[
+    (&metrics::TO_SERVER_SENT, End::Client, |socket| Some(u64::from(socket.all_segments_out))),
+    (&metrics::TO_SERVER_ARRIVED, End::Server, |socket| Some(u64::from(socket.segments_in))),
+    (&metrics::TO_GENERATOR_SENT, End::Server, |socket| Some(u64::from(socket.all_segments_out))),
+    (&metrics::TO_GENERATOR_ARRIVED, End::Client, |socket| Some(u64::from(socket.segments_in))),
+];
+
 fn timed_out_ns(socket: &TcpSocket) -> Option<u64> {
     Some(u64::from(socket.timed_out_ms?) * 1_000_000)
 }
@@ -92,6 +100,7 @@ impl Observer for Connections {
         };
         let why = self.ways.iter().find_map(|way| way.as_ref().err().cloned());
         self.report_listeners(port, why.as_ref(), observed);
+        self.report_pairs(port, why.as_ref(), observed);
         for end in [End::Server, End::Client] {
             let lasting = self.lasting(end, port);
             if lasting.is_empty() {
@@ -139,6 +148,30 @@ impl Connections {
         observed.column(&metrics::WAITING, Subject::Machine, waiting);
     }
 
+    /// What left one end and came in at the other. The generator's port stands for a connection: where it is translated on the way
+    /// nothing is known.
+    fn report_pairs(&self, port: u16, why: Option<&Missing>, observed: &mut Observed) {
+        let by_port = |end: End, of: fn(&TcpSocket) -> u16| -> HashMap<u16, Both> {
+            self.lasting(end, port).into_iter().map(|both| (of(&both[0].1), both)).collect()
+        };
+        let servers = by_port(End::Server, |socket| socket.remote_port);
+        let clients = by_port(End::Client, |socket| socket.local_port);
+        let paired = |one: &HashMap<u16, Both>, other: &HashMap<u16, Both>| -> Vec<Both> {
+            one.iter().filter(|(port, _)| other.contains_key(port)).map(|(_, both)| *both).collect()
+        };
+        let (of_server, of_client) = (paired(&servers, &clients), paired(&clients, &servers));
+        for (metric, end, count) in OF_PAIRS {
+            let ends = if *end == End::Server { &of_server } else { &of_client };
+            match sums(ends, *count) {
+                Some(samples) => observed.column(metric, Subject::Machine, samples),
+                None => {
+                    let none = || Missing::new("no connection was seen at both ends all through the window");
+                    observed.absent(metric, None, why.cloned().unwrap_or_else(none));
+                }
+            }
+        }
+    }
+
     /// The server's listening sockets. A namespace has few of those.
     fn listeners(&self, port: u16) -> Vec<Listener> {
         let mut buffer = vec![0; DUMP_BYTES_MAX];
@@ -183,15 +216,16 @@ fn sums(lasting: &[Both], count: fn(&TcpSocket) -> Option<u64>) -> Option<Vec<Sa
     Some(vec![at(0)?, at(1)?])
 }
 
-/// `None` where it is the generator's own, or nobody knows the server.
-fn namespace_of_the_server(scene: &Scene) -> Option<Result<SockDiag, Missing>> {
+/// Where the server's network namespace is found; `None` where it is the generator's own, or nobody knows the server.
+pub(crate) fn servers_namespace(scene: &Scene) -> Option<String> {
     let pid = scene.watch.sut_pids.first()?;
     let name = |of: &str| std::fs::read_link(scene.root.path(format!("/proc/{of}/ns/net"))).ok();
     let own = name("self")?;
-    if name(&pid.to_string())? == own {
-        return None;
-    }
-    let path = format!("/proc/{pid}/ns/net");
+    (name(&pid.to_string())? != own).then(|| format!("/proc/{pid}/ns/net"))
+}
+
+fn namespace_of_the_server(scene: &Scene) -> Option<Result<SockDiag, Missing>> {
+    let path = servers_namespace(scene)?;
     let opened = File::open(scene.root.path(&path)).and_then(|file| SockDiag::open_in(file.as_fd()));
     Some(opened.map_err(|error| refused(&path, &error)))
 }
@@ -242,6 +276,11 @@ mod tests {
         assert_eq!(seen.last(&metrics::UNSENT, &machine).ok(), Ok(0.0));
         assert_eq!(seen.delta(&metrics::SERVER_SEGMENTS, &machine).ok(), Ok(1.0));
         assert_eq!(seen.delta(&metrics::CLIENT_SEGMENTS, &machine).ok(), Ok(0.0));
+        // Nothing is lost here: what left one end came in at the other.
+        let sent = seen.delta(&metrics::TO_GENERATOR_SENT, &machine).ok().unwrap();
+        let arrived = seen.delta(&metrics::TO_GENERATOR_ARRIVED, &machine).ok().unwrap();
+        assert!(sent >= 1.0 && sent == arrived, "{sent} {arrived}");
+        assert!(seen.delta(&metrics::TO_SERVER_SENT, &machine).ok().is_ok());
         assert!(seen.delta(&metrics::CLIENT_SEGMENTS_IN, &machine).ok().unwrap() >= 1.0);
     }
 

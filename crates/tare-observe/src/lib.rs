@@ -20,6 +20,7 @@ mod exits;
 mod groups;
 mod idle;
 mod jvm;
+mod link;
 mod load_connections;
 mod maps;
 mod memory;

@@ -3,7 +3,7 @@
 use crate::observer::Observer;
 use crate::scene::Scene;
 use crate::{
-    aperf, client, clock, connections, core_latency, cpus, downstream, energy, exits, groups, jvm,
+    aperf, client, clock, connections, core_latency, cpus, downstream, energy, exits, groups, jvm, link,
     load_connections, memory, network, open_files, pmu, pressure, reclaim, softirqs, stacks, switches, tasks,
     thermal, wakeups,
 };
@@ -21,6 +21,7 @@ pub(crate) static REGISTRY: &[Open] = &[
     client::open,
     connections::open,
     load_connections::open,
+    link::open,
     open_files::open,
     jvm::open,
     clock::open,

@@ -2,10 +2,25 @@
 
 use crate::block::{Block, Column, Row, Rows, Table, Text};
 use crate::format::{self, NONE};
+use crate::roofline::{self, Roof};
 use crate::sections::{Part, warnings};
 use crate::{Report, words};
 use tare_model::Reading;
 use tare_model::ceiling::{Ceiling, Ceilings, ListedCeiling};
+
+/// For a page: with the roofline.
+pub fn page(found: &Ceilings) -> Report {
+    let mut report = report(found);
+    let value = |name: &str| {
+        let ceiling = found.ceilings.iter().find(|ceiling| ceiling.name == name)?;
+        ceiling.estimate.value().map(|estimate| estimate.value)
+    };
+    // Beside the table: forms without drawings have no empty heading then.
+    if let (Some(roof), Some(table)) = (Roof::of(value), report.parts.get_mut(1)) {
+        table.blocks.push(roofline::chart(roof, None));
+    }
+    report
+}
 
 /// The table, laid out.
 pub fn report(found: &Ceilings) -> Report {

@@ -34,6 +34,7 @@ mod plot;
 pub mod probing;
 mod render;
 mod report;
+mod roofline;
 pub mod scaling;
 mod sections;
 mod series;

@@ -13,7 +13,10 @@ pub mod epoll;
 pub mod file;
 pub mod filesystem;
 pub mod heap;
+pub mod links;
 pub mod net;
+mod netlink;
+pub mod nftables;
 pub mod offloads;
 pub mod perf;
 #[cfg(test)]

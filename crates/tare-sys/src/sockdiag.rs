@@ -1,14 +1,10 @@
 //! What the kernel counts of each TCP connection, of both ends where both are here (`NETLINK_SOCK_DIAG`). A dump is kept as it
 //! comes and read later: [`sockets`].
 
+use crate::netlink::{self, HEADER_BYTES, attribute, messages, read};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-
-/// The kernel gives no larger piece of a dump at once.
-const PIECE_BYTES_MAX: usize = 32 << 10;
-/// Pieces of one dump, at most.
-const PIECES_MAX: usize = 1 << 12;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 /// Of the answers' attributes, the one that holds a `tcp_info`, and its bit in a request.
@@ -16,7 +12,6 @@ const INET_DIAG_INFO: u16 = 2;
 const WITH_INFO: u8 = 1 << (INET_DIAG_INFO - 1);
 const ESTABLISHED: u32 = 1 << 1;
 const LISTEN: u8 = 10;
-const HEADER_BYTES: usize = 16;
 const MESSAGE_BYTES: usize = 72;
 const REQUEST_BYTES: usize = HEADER_BYTES + 56;
 /// The same of Unix sockets, where the attribute is the inode of the other end.
@@ -49,23 +44,7 @@ impl SockDiag {
     /// # Errors
     /// As the kernel says.
     pub fn open() -> io::Result<SockDiag> {
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-        // SAFETY: no pointers are passed.
-        let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_SOCK_DIAG) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: socket just returned this descriptor and nobody else holds it.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        // A bound on a dump that never ends.
-        let patience = libc::timeval { tv_sec: 1, tv_usec: 0 };
-        let length = size_of::<libc::timeval>() as libc::socklen_t;
-        // SAFETY: `patience` lives through the call, and `length` is its size.
-        let set = unsafe {
-            let value = (&raw const patience).cast();
-            libc::setsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVTIMEO, value, length)
-        };
-        if set < 0 { Err(io::Error::last_os_error()) } else { Ok(SockDiag(fd)) }
+        netlink::open(libc::NETLINK_SOCK_DIAG).map(SockDiag)
     }
 
     /// In the namespace that `/proc/PID/ns/net` is open as: a thread of its own goes there, opens it, and ends.
@@ -73,16 +52,7 @@ impl SockDiag {
     /// # Errors
     /// Mostly: only root may.
     pub fn open_in(namespace: BorrowedFd<'_>) -> io::Result<SockDiag> {
-        let there = || {
-            // SAFETY: plain numbers; the descriptor is open. Only this thread, which ends at once, changes its namespace.
-            let entered = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) };
-            if entered < 0 { Err(io::Error::last_os_error()) } else { SockDiag::open() }
-        };
-        let gone = || Err(io::Error::other("the thread that went there did not come back"));
-        std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().spawn_scoped(scope, there)?;
-            thread.join().unwrap_or_else(|_| gone())
-        })
+        netlink::within(namespace, SockDiag::open)
     }
 
     /// All established connections, into `buffer`; how much of that they fill. After an error there may be more to come,
@@ -127,35 +97,7 @@ impl SockDiag {
     }
 
     fn ask(&self, request: &[u8], buffer: &mut [u8]) -> io::Result<usize> {
-        let fd = self.0.as_raw_fd();
-        // SAFETY: the pointer and the length are those of `request`, which lives through the call.
-        let sent = unsafe { libc::send(fd, request.as_ptr().cast(), request.len(), 0) };
-        if sent < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let mut filled = 0;
-        for _ in 0..PIECES_MAX {
-            let room = buffer.get_mut(filled..).filter(|room| room.len() >= PIECE_BYTES_MAX);
-            let Some(room) = room else { break };
-            // SAFETY: the pointer and the length are those of `room`, which nobody else has.
-            let got = unsafe { libc::recv(fd, room.as_mut_ptr().cast(), room.len(), 0) };
-            let got = match usize::try_from(got) {
-                Ok(got) => got.min(room.len()),
-                Err(_) => return Err(io::Error::last_os_error()),
-            };
-            let last = messages(&room[..got]).last();
-            filled += got;
-            match last {
-                Some((kind, _)) if kind == libc::NLMSG_DONE as u16 => return Ok(filled),
-                Some((kind, text)) if kind == libc::NLMSG_ERROR as u16 => {
-                    let code = read(text, 0).map_or(libc::EIO, |code: [u8; 4]| -i32::from_ne_bytes(code));
-                    return Err(io::Error::from_raw_os_error(code));
-                }
-                Some(_) => {}
-                None => return Err(io::ErrorKind::UnexpectedEof.into()),
-            }
-        }
-        Err(io::ErrorKind::FileTooLarge.into())
+        netlink::ask(&self.0, request, buffer)
     }
 }
 
@@ -323,6 +265,8 @@ pub struct TcpSocket {
     pub segments_out: u32,
     /// Segments that came in, empty ones too.
     pub segments_in: u32,
+    /// Segments that were sent, empty ones and those sent again too.
+    pub all_segments_out: u32,
     /// Bytes that it was given and has not sent once.
     pub unsent_bytes: u32,
     /// Bytes that the other end acknowledged.
@@ -357,18 +301,6 @@ pub fn listeners(dump: &[u8]) -> impl Iterator<Item = Listener> + '_ {
     })
 }
 
-/// Type and content of each message.
-fn messages(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    let mut rest = bytes;
-    std::iter::from_fn(move || {
-        let length = u32::from_ne_bytes(read(rest, 0)?) as usize;
-        let kind = u16::from_ne_bytes(read(rest, 4)?);
-        let content = rest.get(HEADER_BYTES..length)?;
-        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some((kind, content))
-    })
-}
-
 /// `struct inet_diag_msg` and its attributes.
 fn socket(message: &[u8]) -> Option<TcpSocket> {
     let info = attribute(message.get(MESSAGE_BYTES..)?, INET_DIAG_INFO)?;
@@ -381,6 +313,7 @@ fn socket(message: &[u8]) -> Option<TcpSocket> {
         cookie: u64::from_ne_bytes(read(message, 44)?),
         retransmits: short(100)?,
         bytes_acked: long(120)?,
+        all_segments_out: short(136)?,
         segments_in: short(140)?,
         unsent_bytes: short(144)?,
         segments_out: short(156)?,
@@ -389,22 +322,6 @@ fn socket(message: &[u8]) -> Option<TcpSocket> {
         buffer_full_us: long(184)?,
         timed_out_ms: short(244),
     })
-}
-
-/// The content of the attribute of that type.
-fn attribute(mut bytes: &[u8], wanted: u16) -> Option<&[u8]> {
-    loop {
-        let length = usize::from(u16::from_ne_bytes(read(bytes, 0)?));
-        let content = bytes.get(4..length)?;
-        if u16::from_ne_bytes(read(bytes, 2)?) == wanted {
-            return Some(content);
-        }
-        bytes = bytes.get(length.next_multiple_of(4)..)?;
-    }
-}
-
-fn read<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
-    bytes.get(at..)?.first_chunk().copied()
 }
 
 #[cfg(test)]

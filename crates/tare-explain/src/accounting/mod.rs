@@ -22,4 +22,5 @@ pub(crate) use raw::helpers;
 pub(crate) use raw::ratio::ratio;
 pub(crate) use raw::readings::{Readings, value_at};
 pub(crate) use raw::runtimes::LimitedBy;
+pub(crate) use raw::way::{LinkCount, Packets, RateLimit};
 pub(crate) use reconcile::events::{COUNTED_SHARE_MIN, Core, Events};

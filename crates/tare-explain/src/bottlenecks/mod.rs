@@ -25,6 +25,7 @@ mod load_generator_bound;
 mod lock_contended;
 mod memory_pressure;
 mod network_ceiling;
+mod network_quota;
 mod not_steady;
 mod offered_load;
 mod one_thread_bound;
@@ -81,6 +82,7 @@ static ALL: &[&Bottleneck] = &[
     &too_little_concurrency::BOTTLENECK,
     &listen_overflow::BOTTLENECK,
     &network_ceiling::BOTTLENECK,
+    &network_quota::BOTTLENECK,
     &delayed_ack::BOTTLENECK,
     &ports_exhausted::BOTTLENECK,
     &open_files_exhausted::BOTTLENECK,

@@ -45,9 +45,7 @@ fn found(accounting: &Accounting) -> Result<CeilingShare, Missing> {
     let all =
         bounds.iter().map(|bound| BoundShare { name: bound.name.clone(), share: bound.share() }).collect();
     let tightest = bounds.into_iter().next().filter(|bound| bound.share().is_finite());
-    let tightest = tightest.ok_or_else(|| {
-        Missing::with_remedy("no ceiling was measured under the conditions of this run", "run tare ceiling")
-    })?;
+    let tightest = tightest.ok_or_else(|| none_matches(accounting))?;
     Ok(CeilingShare {
         share: tightest.share(),
         ci95: tightest.ci95(),
@@ -57,6 +55,25 @@ fn found(accounting: &Accounting) -> Result<CeilingShare, Missing> {
         of: tightest.of,
         bounds: all,
     })
+}
+
+/// Why no ceiling that was measured bounds the run.
+fn none_matches(accounting: &Accounting) -> Missing {
+    let depth = accounting.asked_level().map_or(1.0, |level| f64::from(level.pipeline));
+    match depth > DEPTHS[1] {
+        // Measuring again would not help.
+        true => Missing::with_remedy(
+            format!(
+                "{depth:.0} requests were in flight on each connection, and ceilings are measured up to {:.0}",
+                DEPTHS[1]
+            ),
+            format!("use --pipeline {:.0} or less", DEPTHS[1]),
+        ),
+        false => Missing::with_remedy(
+            "no ceiling was measured under the conditions of this run",
+            "run tare ceiling",
+        ),
+    }
 }
 
 /// A ceiling that bounds the run, and the run's figure in its unit.

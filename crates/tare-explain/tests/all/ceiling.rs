@@ -103,7 +103,11 @@ fn requests_in_flight_on_a_connection_are_held_against_the_reference_as_deep() {
     // Deeper than was measured bounds nothing.
     let Workload::Http(http) = &mut record.plan.workload else { panic!("a server") };
     http.levels[0].pipeline = 64;
-    assert!(why(&record).contains("under the conditions of this run"));
+    let missing = explain(&record).figures.ceiling.ok().expect_err("no share");
+    assert!(
+        missing.why.contains("64 requests were in flight") && missing.remedy.contains("--pipeline 16"),
+        "{missing:?}"
+    );
 }
 
 #[test]

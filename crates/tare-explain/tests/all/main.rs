@@ -26,6 +26,7 @@ mod old_records;
 mod one_net;
 mod own_count;
 mod parallel;
+mod quota;
 mod rate_over_time;
 mod sampling;
 mod spikes;

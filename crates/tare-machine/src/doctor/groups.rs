@@ -267,7 +267,8 @@ mod tests {
     fn level(path: &str, limit: Reading<u64>, used_bytes: u64) -> MemoryGroup {
         let high_bytes = Reading::NotApplicable { not_applicable: "no limit".into() };
         let used_bytes = Reading::Measured(used_bytes);
-        MemoryGroup { path: path.into(), limit_bytes: limit, high_bytes, used_bytes }
+        let page_cache_bytes = Reading::Measured(0);
+        MemoryGroup { path: path.into(), limit_bytes: limit, high_bytes, used_bytes, page_cache_bytes }
     }
 
     fn known(levels: &[MemoryGroup]) -> Vec<(Level, String)> {

@@ -223,8 +223,28 @@ fn memory_group(root: &Root, version: Version, path: String, dir: &Path) -> Memo
         limit_bytes: bytes(limit),
         high_bytes: if high.is_empty() { none("v1 has no such limit") } else { bytes(high) },
         used_bytes: bytes(used),
+        page_cache_bytes: match &why {
+            Some(why) => none(why),
+            None => page_cache_bytes(root, version, &dir.join("memory.stat")).into(),
+        },
         path,
     }
+}
+
+/// Pages of files that may be dropped; memory that is shared has pages of its own kind.
+fn page_cache_bytes(root: &Root, version: Version, file: &Path) -> Result<u64, Missing> {
+    let text = root.text(file)?;
+    let names = match version {
+        Version::V1 => ["total_active_file", "total_inactive_file"],
+        Version::V2 => ["active_file", "inactive_file"],
+    };
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|value| value.trim().parse::<u64>().ok())
+    };
+    let [active, inactive] = names.map(value);
+    let sum = active.zip(inactive).and_then(|(active, inactive)| active.checked_add(inactive));
+    sum.ok_or_else(|| Missing::new(format!("{} does not say how much is page cache", file.display())))
 }
 
 fn limit_bytes(root: &Root, file: &Path) -> Reading<u64> {

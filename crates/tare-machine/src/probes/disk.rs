@@ -1,7 +1,9 @@
 //! What the disk below a folder does: a write that is on it (`fsync`), and reads at random places, one at a time.
 //!
-//! The files have no name where the file system can do that (`O_TMPFILE`), so that nothing is left whatever becomes of the process;
-//! elsewhere the name is taken away at once, and [`clean_up`] removes those that a killed process left in that moment.
+//! The file that is read has no name where the file system can do that (`O_TMPFILE`), so that nothing is left whatever becomes of the
+//! process; elsewhere the name is taken away at once. The file that is written has none only on file systems that are known to put a file
+//! without a name on the disk as any other: btrfs, F2FS and ZFS leave out part of the work, since nobody could find it after a crash. What a
+//! killed process left [`clean_up`] removes.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -28,16 +30,45 @@ const GRACE: Duration = Duration::from_secs(5);
 const NAME: &str = ".tare-ceiling-";
 /// `TMPFS_MAGIC` and `RAMFS_MAGIC` of `statfs`.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+/// Beside those, where `fsync` does the same for a file without a name: `EXT4_SUPER_MAGIC` and `XFS_SUPER_MAGIC`.
+const SYNCS_NAMELESS: [u64; 2] = [0xef53, 0x5846_5342];
 
 /// A file that goes away by itself.
 #[derive(Debug, Clone)]
 pub struct Scratch {
     file: Arc<File>,
+    /// Its name, where it has one; taken away with the last copy of this.
+    _name: Option<Arc<Name>>,
     bytes: u64,
     /// Whether reads go to the disk, past the page cache.
     pub is_direct: bool,
     /// Whether the file system is in memory: there is no disk.
     pub is_in_memory: bool,
+}
+
+/// The name of a file, until this goes.
+#[derive(Debug)]
+struct Name(PathBuf);
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        // Where that fails, the next `clean_up` does it.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Whether a file has to have a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Never,
+    WhereItCounts,
+}
+
+impl Named {
+    fn on(self, kind: Option<u64>) -> bool {
+        let is_same = kind.is_some_and(|kind| IN_MEMORY.contains(&kind) || SYNCS_NAMELESS.contains(&kind));
+        self == Named::WhereItCounts && !is_same
+    }
 }
 
 impl Scratch {
@@ -46,7 +77,7 @@ impl Scratch {
     /// # Errors
     /// What the folder or its file system does not allow, or that it took longer than is waited for.
     pub fn to_read(folder: &Path) -> Result<Scratch, Missing> {
-        Scratch::made(folder, READ_FILE_BYTES).map(|mut scratch| {
+        Scratch::made(folder, READ_FILE_BYTES, Named::Never).map(|mut scratch| {
             scratch.is_direct = file::set_direct(&scratch.file, true).is_ok();
             scratch
         })
@@ -57,13 +88,17 @@ impl Scratch {
     /// # Errors
     /// As [`Scratch::to_read`].
     pub fn to_write(folder: &Path) -> Result<Scratch, Missing> {
-        Scratch::made(folder, WRITTEN_FILE_BYTES)
+        Scratch::made(folder, WRITTEN_FILE_BYTES, Named::WhereItCounts)
     }
 
-    fn made(folder: &Path, bytes: u64) -> Result<Scratch, Missing> {
+    fn made(folder: &Path, bytes: u64, named: Named) -> Result<Scratch, Missing> {
         let owned = folder.to_path_buf();
         let make = move || {
-            let file = unnamed(&owned)?;
+            let kind = filesystem::kind(&owned).ok();
+            let (file, name) = match named.on(kind) {
+                true => with_name(&owned).map(|(file, name)| (file, Some(Arc::new(name))))?,
+                false => (unnamed(&owned)?, None),
+            };
             let mut random = SplitMix64::new(bytes);
             // Nothing that a disk could take for zeroes or compress.
             let piece: Vec<u8> = (0..PIECE_BYTES / 8).flat_map(|_| random.next_u64().to_ne_bytes()).collect();
@@ -71,8 +106,12 @@ impl Scratch {
                 file.write_all_at(&piece, at)?;
             }
             file.sync_all()?;
-            let is_in_memory = filesystem::kind(&owned).is_ok_and(|kind| IN_MEMORY.contains(&kind));
-            Ok(Scratch { file: Arc::new(file), bytes, is_direct: false, is_in_memory })
+            if name.is_some() {
+                // The name, too, has to be there: else the first `fsync` of the file has to see to it.
+                File::open(&owned)?.sync_all()?;
+            }
+            let is_in_memory = kind.is_some_and(|kind| IN_MEMORY.contains(&kind));
+            Ok(Scratch { file: Arc::new(file), _name: name, bytes, is_direct: false, is_in_memory })
         };
         in_time(GRACE, make).map_err(|error| unusable(folder, &error))
     }
@@ -154,12 +193,14 @@ fn unusable(folder: &Path, error: &io::Error) -> Missing {
 }
 
 fn unnamed(folder: &Path) -> io::Result<File> {
-    file::nameless(folder).or_else(|_| {
-        let path = folder.join(format!("{NAME}{}-{}", std::process::id(), monotonic_ns()));
-        let made = File::options().read(true).write(true).create_new(true).open(&path)?;
-        std::fs::remove_file(&path)?;
-        Ok(made)
-    })
+    // The name goes with what held it.
+    file::nameless(folder).or_else(|_| with_name(folder).map(|(file, _)| file))
+}
+
+fn with_name(folder: &Path) -> io::Result<(File, Name)> {
+    let path = folder.join(format!("{NAME}{}-{}", std::process::id(), monotonic_ns()));
+    let made = File::options().read(true).write(true).create_new(true).open(&path)?;
+    Ok((made, Name(path)))
 }
 
 /// Removes what processes that have ended left in a folder: its names.
@@ -185,6 +226,24 @@ mod tests {
         let (fsync_s, read_s) = (written.fsync_s(1_000_000).unwrap(), read.read_s(1_000_000).unwrap());
         assert!(fsync_s > 0.0 && read_s > 0.0, "{fsync_s} {read_s}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_has_a_name_where_fsync_may_leave_out_work_without_one() {
+        let (btrfs, f2fs, zfs, overlay) = (0x9123_683e, 0xf2f5_2010, 0x2fc1_2fc1, 0x794c_7630);
+        for kind in [btrfs, f2fs, zfs, overlay] {
+            assert!(Named::WhereItCounts.on(Some(kind)) && !Named::Never.on(Some(kind)), "{kind:#x}");
+        }
+        assert!(Named::WhereItCounts.on(None));
+        for kind in IN_MEMORY.into_iter().chain(SYNCS_NAMELESS) {
+            assert!(!Named::WhereItCounts.on(Some(kind)), "{kind:#x}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let names = || std::fs::read_dir(folder.path()).unwrap().count();
+        let (file, name) = with_name(folder.path()).unwrap();
+        assert_eq!(names(), 1);
+        drop((file, name));
+        assert_eq!(names(), 0);
     }
 
     #[test]

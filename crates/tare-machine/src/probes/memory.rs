@@ -161,6 +161,11 @@ fn levels(root: &Root, cpu: u32) -> Vec<Level> {
     levels
 }
 
+/// Bytes of the last cache that `cpu` has, as the machine reports it; `None` where it reports none.
+pub fn last_cache_bytes(root: &Root, cpu: u32) -> Option<u64> {
+    levels(root, cpu).last().map(|level| level.bytes)
+}
+
 /// A buffer whose lines that are used do not fit into the next inner cache (four times, or at least twice its size)
 /// and take no more than half of this one.
 fn buffer_bytes(levels: &[Level], at: usize) -> Result<u64, Missing> {
@@ -240,6 +245,8 @@ mod tests {
         }
         assert_eq!(levels(&Root::at(dir.path()), 3), caches(&[32 << 10, 512 << 10]));
         assert_eq!(levels(&Root::at(dir.path()), 4), []);
+        let root = Root::at(dir.path());
+        assert_eq!((last_cache_bytes(&root, 3), last_cache_bytes(&root, 4)), (Some(512 << 10), None));
     }
 
     #[test]

@@ -21,6 +21,14 @@ super::declare::descriptors! {
         "Segments with data that the server's ends sent.", "sock_diag tcp_info data_segs_out";
     SERVER_SEGMENTS_IN = "connections.server_segments_in", Count, Counter,
         "Segments that came in at the server's ends.", "sock_diag tcp_info segs_in";
+    TO_SERVER_SENT = "connections.to_server_sent", Count, Counter,
+        "Segments that the generator's ends sent, empty ones and those sent again too, of connections that are seen at both ends.", "sock_diag tcp_info segs_out";
+    TO_SERVER_ARRIVED = "connections.to_server_arrived", Count, Counter,
+        "Segments that came in at the server's ends of these.", "sock_diag tcp_info segs_in";
+    TO_GENERATOR_SENT = "connections.to_generator_sent", Count, Counter,
+        "Segments that the server's ends of these sent, empty ones and those sent again too.", "sock_diag tcp_info segs_out";
+    TO_GENERATOR_ARRIVED = "connections.to_generator_arrived", Count, Counter,
+        "Segments that came in at the generator's ends of these.", "sock_diag tcp_info segs_in";
     UNSENT = "connections.unsent", Count, Gauge,
         "Ends of the server that had been given bytes which they had not sent.", "sock_diag tcp_info notsent_bytes";
     SERVER_TIMED_OUT_NS = "connections.server_timed_out_ns", Nanosecond, Counter,

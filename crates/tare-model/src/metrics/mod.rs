@@ -11,6 +11,7 @@ mod declare;
 pub mod energy;
 pub mod groups;
 pub mod jvm;
+pub mod link;
 pub mod load_connections;
 pub mod memory;
 pub mod network;
@@ -33,6 +34,7 @@ pub static ALL: &[&[&Descriptor]] = &[
     client::DESCRIPTORS,
     connections::DESCRIPTORS,
     load_connections::DESCRIPTORS,
+    link::DESCRIPTORS,
     open_files::DESCRIPTORS,
     jvm::DESCRIPTORS,
     clock::DESCRIPTORS,

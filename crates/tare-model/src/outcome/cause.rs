@@ -34,6 +34,8 @@ pub enum Cause {
     KernelLockContended,
     TooLittleConcurrency,
     NetworkCeiling,
+    /// On the way so many packets or bytes a second come through, and no more.
+    NetworkQuota,
     DelayedAck,
     PortsExhausted,
     OpenFilesExhausted,

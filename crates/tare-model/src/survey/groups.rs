@@ -95,4 +95,7 @@ pub struct MemoryGroup {
     pub high_bytes: Reading<u64>,
     /// In use, page cache included, bytes.
     pub used_bytes: Reading<u64>,
+    /// Of it, page cache, which gives way where memory is short, bytes.
+    #[serde(default)]
+    pub page_cache_bytes: Reading<u64>,
 }

@@ -17,6 +17,7 @@ mod net;
 mod origin;
 mod queue;
 mod results;
+mod roofline;
 mod scale;
 mod source;
 mod spikes;
@@ -53,6 +54,7 @@ static SECTIONS: &[&Section] = &[
     &steadiness::SECTION,
     &latency::SECTION,
     &execution::SECTION,
+    &roofline::SECTION,
     &spikes::SECTION,
     &timeline::SECTION,
     &threads::SECTION,

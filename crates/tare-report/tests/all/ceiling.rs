@@ -113,3 +113,19 @@ fn a_run_says_its_share_where_it_is_known() {
     let line = text.lines().find(|line| line.contains("tightest ceiling")).expect("a line");
     assert!(line.contains("94") && line.contains("loopback-flows-64"), "{line}");
 }
+
+#[test]
+fn the_page_has_the_roof_where_both_of_its_sides_were_measured() {
+    let mut found = found();
+    assert!(!ceiling::page(&found).html().contains("Roofline"), "one side is missing");
+    for (name, value) in [("integer", 16e9), ("memory-read-1", 8e9)] {
+        let mut one = found.ceilings[0].clone();
+        one.name = name.to_owned();
+        one.estimate = Reading::Measured(Estimate { value, unit: "1/s".to_owned(), ci95: None });
+        found.ceilings.retain(|ceiling| ceiling.name != name);
+        found.ceilings.push(one);
+    }
+    let page = ceiling::page(&found);
+    assert!(page.html().contains("Roofline of one core") && !page.html().contains("this run"));
+    assert!(!page.markdown().contains("Roofline"));
+}

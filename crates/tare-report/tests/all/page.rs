@@ -82,6 +82,30 @@ fn a_page_of_http_has_every_part() {
 }
 
 #[test]
+fn a_run_is_drawn_below_the_roof_of_one_core_or_it_says_why_not() {
+    let known = |name: &str, value: f64| tare_model::ceiling::KnownCeiling {
+        name: name.to_owned(),
+        estimate: tare_model::outcome::Estimate { value, unit: "1/s".to_owned(), ci95: None },
+    };
+    let mut record = crate::support::record();
+    let page = |record: &tare_model::Record, outcome| {
+        let page = html(record, &outcome);
+        check_well_formed(&page).unwrap();
+        page
+    };
+    assert!(!page(&record, crate::support::generator_bound()).contains("Roofline"), "no ceiling is known");
+    let ceilings = vec![known("integer", 16e9), known("memory-read-1", 8e9)];
+    record.plan.bounds.ceilings =
+        Reading::Measured(tare_model::ceiling::KnownCeilings { measured_unix_s: 1, ceilings });
+    let drawn = page(&record, crate::support::generator_bound());
+    for part in ["<h2>Roofline</h2>", "Roofline of one core", "this run: ", "lets one core execute"] {
+        assert!(drawn.contains(part), "{part}");
+    }
+    let without = page(&record, crate::support::throttled());
+    assert!(without.contains("The run is not in the drawing: ") && !without.contains("this run: "));
+}
+
+#[test]
 fn call_stacks_are_drawn_where_there_are_any() {
     let mut record = crate::support::record();
     let mut folder = Folder::default();

@@ -12,11 +12,14 @@ use tare_machine::probes::bandwidth::Bandwidth;
 use tare_machine::probes::choose;
 use tare_model::Missing;
 use tare_model::machine::CpuFacts;
-use tare_model::survey::Survey;
+use tare_model::survey::{MemoryGroup, Survey};
 
-/// Bytes of an array of each thread: several times the last cache, within these bounds.
+/// Bytes of an array of each thread: as the last cache, so that the two that a copy uses are twice that, and so much at least, as far as there
+/// is memory; below the least nothing is measured.
 const ARRAY_BYTES_MIN: u64 = 4 << 20;
-const ARRAY_BYTES_MAX: u64 = 64 << 20;
+const ARRAY_BYTES_USUAL: u64 = 64 << 20;
+/// Arrays that a copy uses: the fewest of all kinds of work.
+const ARRAYS_USED: u64 = 2;
 /// All arrays together take at most this, and at most this part of what memory there is.
 const ARRAYS_BYTES_MAX: u64 = 2 << 30;
 const ARRAYS_PART: u64 = 4;
@@ -40,8 +43,9 @@ pub(super) struct Ground {
     pub interrupt: Arc<AtomicBool>,
     /// Facts of the CPUs.
     pub facts: Vec<CpuFacts>,
-    /// Bytes that the arrays may take together.
+    /// Bytes that the arrays may take together, and those of the last cache; 0: not known.
     pub arrays_bytes: u64,
+    pub last_cache_bytes: u64,
     /// Threads with arrays, made when they are first needed.
     pub bandwidth: OnceCell<Result<Rc<Bandwidth>, Missing>>,
     /// The reference server, started when it is first needed.
@@ -65,11 +69,24 @@ impl Ground {
         sut_cpus.iter().zip(load_cpus).map(|(server, client)| [*server, *client]).collect()
     }
 
+    /// Bytes of one array.
+    fn array_bytes(&self) -> u64 {
+        let each = self.arrays_bytes / ARRAYS_EACH / self.cpus.len().max(1) as u64;
+        each.min(self.last_cache_bytes.max(ARRAY_BYTES_USUAL))
+    }
+
+    /// What there is to say of the arrays of so many threads against the last cache: that they may be in it; empty: nothing.
+    ///
+    /// # Errors
+    /// They fit: what would be measured is the cache.
+    pub fn beyond_caches(&self, threads: usize) -> Result<String, Missing> {
+        beyond_caches(self.array_bytes() * ARRAYS_USED * threads as u64, self.last_cache_bytes)
+    }
+
     /// The threads with arrays.
     pub fn bandwidth(&self) -> Result<Rc<Bandwidth>, Missing> {
         let made = self.bandwidth.get_or_init(|| {
-            let each = self.arrays_bytes / ARRAYS_EACH / self.cpus.len().max(1) as u64;
-            let bytes = each.min(ARRAY_BYTES_MAX);
+            let bytes = self.array_bytes();
             if bytes < ARRAY_BYTES_MIN {
                 return Err(Missing::with_remedy(
                     format!(
@@ -94,11 +111,64 @@ impl Ground {
     }
 }
 
+fn beyond_caches(used_bytes: u64, cache_bytes: u64) -> Result<String, Missing> {
+    let text = format!("arrays of {} MiB, and a last cache of {} MiB", used_bytes >> 20, cache_bytes >> 20);
+    if used_bytes < cache_bytes {
+        return Err(Missing::with_remedy(
+            format!("{text}: the cache would be measured"),
+            "free some memory, or raise the limit of the control group",
+        ));
+    }
+    let is_twice = used_bytes >= cache_bytes.saturating_mul(2);
+    Ok(if is_twice { String::new() } else { format!("{text}: part of it may come from the cache") })
+}
+
 /// Bytes that arrays may take: a part of what is free here and in every group up to the root.
 pub(super) fn arrays_bytes(survey: &Survey) -> u64 {
     let free = survey.memory.available_bytes.value().copied().unwrap_or(ARRAYS_BYTES_MAX);
     let groups = survey.groups.memory.value().map(Vec::as_slice).unwrap_or_default();
-    // The page cache that a group holds gives way.
-    let limits = groups.iter().filter_map(|group| group.limit_bytes.value().copied());
-    limits.chain([free]).map(|bytes| bytes / ARRAYS_PART).fold(ARRAYS_BYTES_MAX, u64::min)
+    let rooms = groups.iter().filter_map(room_bytes);
+    rooms.chain([free]).map(|bytes| bytes / ARRAYS_PART).fold(ARRAYS_BYTES_MAX, u64::min)
+}
+
+/// What a group may still take: up to the lower of its limits, where its page cache gives way.
+fn room_bytes(group: &MemoryGroup) -> Option<u64> {
+    let limits = [&group.limit_bytes, &group.high_bytes].into_iter().filter_map(|limit| limit.value());
+    let limit_bytes = *limits.min()?;
+    let used_bytes = group.used_bytes.value().copied().unwrap_or(0);
+    let held_bytes = used_bytes.saturating_sub(group.page_cache_bytes.value().copied().unwrap_or(0));
+    Some(limit_bytes.saturating_sub(held_bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_has_room_for_what_its_limit_leaves_without_the_page_cache() {
+        let measured = tare_model::Reading::Measured;
+        let group = |limit, high, used, cache| MemoryGroup {
+            path: "/a".to_owned(),
+            limit_bytes: limit,
+            high_bytes: high,
+            used_bytes: measured(used),
+            page_cache_bytes: cache,
+        };
+        let none = || tare_model::Reading::NotApplicable { not_applicable: "no limit".to_owned() };
+        assert_eq!(room_bytes(&group(none(), none(), 5, measured(0))), None);
+        assert_eq!(room_bytes(&group(measured(100), none(), 90, measured(60))), Some(70));
+        assert_eq!(room_bytes(&group(measured(100), measured(80), 90, measured(60))), Some(50));
+        // What is page cache is not known: all that is used counts.
+        assert_eq!(room_bytes(&group(measured(100), none(), 90, none())), Some(10));
+        assert_eq!(room_bytes(&group(measured(100), none(), 190, measured(0))), Some(0));
+    }
+
+    #[test]
+    fn arrays_that_a_cache_holds_are_not_measured_as_memory() {
+        let mib = 1u64 << 20;
+        assert_eq!(beyond_caches(128 * mib, 0), Ok(String::new()));
+        assert_eq!(beyond_caches(128 * mib, 64 * mib), Ok(String::new()));
+        assert!(beyond_caches(128 * mib, 100 * mib).is_ok_and(|note| note.contains("100 MiB")));
+        assert!(beyond_caches(128 * mib, 384 * mib).is_err_and(|missing| missing.why.contains("the cache")));
+    }
 }

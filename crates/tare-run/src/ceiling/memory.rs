@@ -21,10 +21,8 @@ pub(super) fn kinds(cpus: usize) -> Vec<Kind> {
             let about = format!("{what}, {threads} thread{}", if threads == 1 { "" } else { "s" });
             Kind::opened(format!("memory-{name}-{threads}"), "B/s", about, move |ground| {
                 let bandwidth = ground.bandwidth()?;
-                Ok(Opened {
-                    sample: Box::new(move |ns| bandwidth.run(work, threads, ns)),
-                    note: String::new(),
-                })
+                let note = ground.beyond_caches(threads)?;
+                Ok(Opened { sample: Box::new(move |ns| bandwidth.run(work, threads, ns)), note })
             })
         })
     });
@@ -42,12 +40,13 @@ pub(super) fn kinds(cpus: usize) -> Vec<Kind> {
             if others == 0 {
                 return Err(Missing::new("one CPU alone: nobody else can load the memory"));
             }
+            let note = ground.beyond_caches(others)?;
             let sample = move |ns: u64| {
                 let load = bandwidth.begin(Work::Copy, 0..others, ns + MORE_NS);
                 let found = latency_s(memory::beyond_caches(ground.cpu(), ns));
                 load.bytes_per_s().and(found)
             };
-            Ok(Opened { sample: Box::new(sample), note: String::new() })
+            Ok(Opened { sample: Box::new(sample), note })
         },
     );
     bandwidth.chain([idle, loaded]).collect()

@@ -33,7 +33,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tare_machine::placement::{self, Wanted};
-use tare_machine::probes::disk as probe;
+use tare_machine::probes::{disk as probe, memory as caches};
 use tare_machine::{Root, cgroup};
 use tare_model::Reading;
 use tare_model::ceiling::{Ceiling, Ceilings, KnownCeiling, KnownCeilings, ListedCeiling};
@@ -101,7 +101,9 @@ fn begin(request: &Request, session: &Session, progress: &mut dyn Progress) -> R
     let before = company::Stamp::now();
     let seed = tare_sys::time::monotonic_ns();
     let mut rounds = rounds::Rounds::open(kinds, &ground);
-    let end = rounds.measure(request.budget, begun, seed, &mut running);
+    let opened = Instant::now();
+    let budget = for_rounds(request.budget, opened - begun);
+    let end = rounds.measure(budget, opened, seed, &mut running);
     let served = ground.reference.get().and_then(|reference| reference.as_ref().ok());
     let served = served.map_or_else(Vec::new, |reference| reference.pids().to_vec());
     let mut warnings = warnings(&ground, rounds.done, &before, &served);
@@ -127,6 +129,12 @@ fn begin(request: &Request, session: &Session, progress: &mut dyn Progress) -> R
         warnings,
     };
     Ok(Measured { ceilings: (is_any || end.is_ok()).then_some(ceilings), end })
+}
+
+/// What of the budget the rounds have once everything is open: a slow disk, or gigabytes of arrays, leave them half of it at least, as rounds
+/// that are cut short say little of any ceiling.
+fn for_rounds(budget: Duration, opening: Duration) -> Duration {
+    budget.saturating_sub(opening).max(budget / 2)
 }
 
 /// Rounds that all that can be measured took part in.
@@ -170,6 +178,7 @@ fn ground(
     };
     let placement =
         placement::choose(topology, &wanted).map_err(|error| LabError::usage(error.to_string(), ""))?;
+    let last_cache = cpus.iter().filter_map(|cpu| caches::last_cache_bytes(&Root::live(), *cpu)).max();
     Ok(Ground {
         may_poll: place::has_cores_of_its_own(&placement, topology),
         cpus,
@@ -180,6 +189,7 @@ fn ground(
         interrupt: Arc::clone(&session.interrupt),
         facts: running.facts.cpus.clone(),
         arrays_bytes: ground::arrays_bytes(running.survey()),
+        last_cache_bytes: last_cache.unwrap_or(0),
         bandwidth: OnceCell::new(),
         reference: OnceCell::new(),
     })
@@ -261,6 +271,14 @@ fn warnings(ground: &Ground, rounds: u32, before: &company::Stamp, served: &[u32
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rounds_have_half_of_the_budget_however_long_it_took_to_open() {
+        let s = Duration::from_secs;
+        assert_eq!(for_rounds(s(45), s(5)), s(40));
+        assert_eq!(for_rounds(s(10), s(9)), s(5));
+        assert_eq!(for_rounds(s(10), s(60)), s(5));
+    }
 
     #[test]
     fn names_are_chosen_whole_or_by_their_beginning() {

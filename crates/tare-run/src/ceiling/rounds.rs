@@ -67,7 +67,7 @@ impl Rounds {
         Rounds { entries: kinds.into_iter().map(open).collect(), done: 0 }
     }
 
-    /// Takes samples until the budget is used up.
+    /// Takes samples until the budget is used up, which counts from `begun` on: once all is open.
     pub fn measure(
         &mut self,
         budget: Duration,

@@ -43,9 +43,9 @@ pub fn ceiling(args: &CeilingArgs, style: Style) -> Ended {
     let measured = ceiling::measure(&request, &session, progress.as_mut());
     drop(progress);
     if let Some(found) = &measured.ceilings {
-        let shown = report::report(found);
+        let (shown, page) = (report::report(found), report::page(found));
         let json = report::json(found).map_err(Failure::underway)?;
-        super::emit_report(&shown, &shown, &json, &args.exports, style)?;
+        super::emit_report(&shown, &page, &json, &args.exports, style)?;
     }
     measured.end?;
     Ok(ExitCode::SUCCESS)

@@ -52,7 +52,12 @@ fn a_link_with_little_bandwidth() {
         ]);
     };
     let result = between_hosts(slow, "/bytes/20000");
-    has_bottleneck(&result, "network-ceiling");
+    has_bottleneck(&result, "network-quota");
+    let summary = finding(&result, "network-quota").and_then(|found| found["summary"].as_str()).unwrap();
+    assert!(
+        summary.contains("the server's eth tbf") && summary.contains("from the server to the generator"),
+        "{summary}"
+    );
     // 50 Mbit are 312 answers of 20 kB.
     let gross = number(&result, "/gross/value");
     assert!((250.0..330.0).contains(&gross), "{gross}");
@@ -65,7 +70,9 @@ fn a_link_that_lets_few_packets_through() {
         |hosts| hosts.drop_before_client("tcp flags & syn == 0 limit rate over 5000/second"),
         "/plaintext",
     );
-    has_bottleneck(&result, "network-ceiling");
+    // With 16 connections most pauses are for short bursts: whether it is seen that packets are counted depends on chance.
+    let named = result["bottleneck"].as_str().unwrap();
+    assert!(["network-ceiling", "network-quota"].contains(&named), "{named}: {:#}", result["findings"]);
 }
 
 #[test]
@@ -82,8 +89,14 @@ fn a_link_that_loses_one_packet_in_a_hundred() {
 fn a_link_that_nobody_disturbs() {
     let _alone = alone();
     let result = between_hosts(|_| {}, "/plaintext");
-    for cause in ["network-ceiling", "delayed-ack", "softirq-saturated", "memory-pressure", "ports-exhausted"]
-    {
+    for cause in [
+        "network-ceiling",
+        "network-quota",
+        "delayed-ack",
+        "softirq-saturated",
+        "memory-pressure",
+        "ports-exhausted",
+    ] {
         assert!(
             result["bottleneck"] != cause && finding(&result, cause).is_none(),
             "{cause}: {:#}",

@@ -1,6 +1,7 @@
 //! What was counted around server and generator in one window, or in several: nobody's time, but where it may have gone.
 
 use crate::accounting::raw::readings::Readings;
+use crate::accounting::raw::way::Way;
 use std::collections::BTreeMap;
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::{client, connections, jvm, memory, network, open_files, pressure};
@@ -33,6 +34,8 @@ pub(crate) struct Around {
     pub own_ends: f64,
     /// All TCP segments of the server's network: its own are among them, also those to the servers that it calls.
     pub segments: Option<f64>,
+    /// What is known of the way between generator and server.
+    pub way: Way,
 }
 
 /// Open files of a process, most at once, and how many it may have.
@@ -105,6 +108,7 @@ impl Around {
             own_ends: own_packets(readings).len() as f64,
             // What went out is somebody's to take in, maybe here.
             segments: growth(&network::SEGMENTS_IN).zip(growth(&network::SEGMENTS_OUT)).map(|(a, b)| a + b),
+            way: Way::read(readings),
         }
     }
 
@@ -125,6 +129,7 @@ impl Around {
         self.own_packets = sum(self.own_packets, other.own_packets);
         self.own_ends = self.own_ends.max(other.own_ends);
         self.segments = sum(self.segments, other.segments);
+        self.way.absorb(&other.way);
         self.connections = self.connections.take().zip(other.connections.as_ref()).map(|(a, b)| a.and(b));
     }
 }

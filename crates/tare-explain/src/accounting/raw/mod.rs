@@ -15,3 +15,4 @@ pub(super) mod readings;
 pub(super) mod runtimes;
 pub(super) mod stage;
 pub(super) mod threads;
+pub(super) mod way;

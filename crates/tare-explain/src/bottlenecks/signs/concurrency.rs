@@ -56,7 +56,7 @@ pub(crate) fn spins(accounting: &Accounting) -> bool {
 /// A saturating level with more connections, over the asked one.
 pub(crate) struct More {
     /// How many times the requests in flight.
-    in_flight: f64,
+    pub in_flight: f64,
     /// How many times the rate.
     pub rate: f64,
     /// Its answers per second, at least.
