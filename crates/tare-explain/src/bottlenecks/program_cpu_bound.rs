@@ -62,12 +62,12 @@ fn at_once(limit: &Limit, accounting: &Accounting) -> String {
     let usable = accounting.sut().map_or(0, |sut| sut.usable.len());
     let threads = limit.threads.round().max(1.0);
     let works = match (limit.by, threads <= 1.0) {
-        (LimitedBy::Threads, true) => "One thread works: it is the limit".to_owned(),
-        (LimitedBy::Threads, false) => format!("{threads:.0} threads work: they are the limit"),
-        (_, true) => "One thread works at a time: it is the limit".to_owned(),
-        (_, false) => format!("{threads:.0} threads work at a time: they are the limit"),
+        (LimitedBy::Threads, true) => "One thread works".to_owned(),
+        (LimitedBy::Threads, false) => format!("{threads:.0} threads work"),
+        (_, true) => "One thread works at a time".to_owned(),
+        (_, false) => format!("{threads:.0} threads work at a time"),
     };
-    format!(" {works}, and the program may use {usable} CPUs.")
+    format!(" {works}: more of the {usable} CPUs that the program may use do not help.")
 }
 
 static PAGE: Page = Page {
