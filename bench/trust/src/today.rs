@@ -198,7 +198,7 @@ fn judged([first, second]: &[Vec<f64>; 2]) -> Result<(f64, bool)> {
 /// Runs it to its end on these CPUs (none: anywhere); what it printed.
 fn said(command: &mut Command, cpus: &[u32]) -> Result<String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let there = Confinement { cpus: cpus.to_vec(), cgroup_procs: Vec::new() };
+    let there = Confinement { cpus: cpus.to_vec(), ..Confinement::default() };
     let name = command.get_program().to_string_lossy().into_owned();
     let child = spawn(command, &there).with_context(|| format!("cannot start {name}"))?;
     let Output { status, stdout, stderr } = child.wait_with_output()?;
@@ -224,7 +224,7 @@ impl Launched {
         let mut command = Command::new("sh");
         command.args(["-c", &line.replace("{port}", &port.to_string())]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let there = Confinement { cpus: vec![0], cgroup_procs: Vec::new() };
+        let there = Confinement { cpus: vec![0], ..Confinement::default() };
         let child = spawn(&mut command, &there).with_context(|| format!("cannot start {line}"))?;
         let launched = Launched { child, address: SocketAddr::from(([127, 0, 0, 1], port)) };
         let deadline = Instant::now() + PATIENCE;

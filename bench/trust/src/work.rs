@@ -225,7 +225,7 @@ fn long_cost_s(args: &Args, built: &Built, worker: Worker, more_rounds: u32) -> 
     let line = built.command(worker).replace("{port}", &port.to_string());
     let mut command = Command::new("sh");
     command.args(["-c", &line]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = spawn(&mut command, &Confinement { cpus: vec![0], cgroup_procs: Vec::new() })?;
+    let mut child = spawn(&mut command, &Confinement { cpus: vec![0], ..Confinement::default() })?;
     let cost_s = (|| {
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let deadline = Instant::now() + PATIENCE;
