@@ -1,8 +1,8 @@
 //! Copies of a service on one host: what each does alone and together with the others, and what took the difference.
 
 use crate::Reading;
+use crate::level_accounting::LevelAccounting;
 use crate::outcome::Estimate;
-use crate::scaling::LevelAccounting;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -23,6 +23,7 @@ pub mod identity;
 pub mod instances;
 pub mod intervention;
 pub mod latency;
+pub mod level_accounting;
 pub mod load;
 pub mod machine;
 pub mod metric;

@@ -94,7 +94,7 @@ const SCREENS: &[Screen] = &[
     },
     Screen {
         command: "scale",
-        options: &["connections", "rate", "cpus", "n", "instances", "budget", "start", "from", "json"],
+        options: &["connections", "cpus", "n", "instances", "budget", "start", "from", "json"],
         topics: &["sut", "programs", "formats"],
     },
     Screen {

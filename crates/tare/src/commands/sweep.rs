@@ -10,12 +10,14 @@ use anyhow::anyhow;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tare_run::request::Request;
+use tare_run::request::{Request, ServerRequest};
 use tare_run::scale::{self, Factor, InstancesAsked, Levels, Metering, Setting, Setup, Sweep, Swept};
 use tare_run::{InStep, Session};
 
 /// The name of the command among what was typed.
 const COMMAND: &str = "scale";
+/// What may stand in a URL for a number that is not known before a launch.
+const PLACES: [&str; 3] = ["{port}", "{i}", "{n}"];
 
 /// Measures one instance, in step with the process that started this one.
 pub fn instance(mut args: SweepArgs) -> Ended {
@@ -52,7 +54,10 @@ fn sweep(args: SweepArgs) -> Result<Sweep, Failure> {
     let metering = Metering { choice: args.program.chosen.choice(), work };
     let instances = instances(args.factors.cpus_each);
     let is_program = !args.command.is_empty();
-    let run = as_run(args);
+    let mut run = as_run(args);
+    // A port that is chosen for each instance is none yet.
+    let url = run.url.clone();
+    run.url = run.url.map(|url| PLACES.iter().fold(url, |url, place| url.replace(place, "1")));
     let request = match is_program {
         true => Request::Program(Box::new(super::run::command_request(&run)?)),
         false if run.program.chosen.is_given() => {
@@ -60,7 +65,7 @@ fn sweep(args: SweepArgs) -> Result<Sweep, Failure> {
                 "--benchmark and --metric choose among the results of a program (hint: put it behind '--')"
             )));
         }
-        false => Request::Server(Box::new(super::run::server_request(&run)?)),
+        false => Request::Server(Box::new(ServerRequest { url, ..super::run::server_request(&run)? })),
     };
     Ok(Sweep { request, factor, levels, fixed, metering, budget, blocks, trial: duration, seed, instances })
 }
