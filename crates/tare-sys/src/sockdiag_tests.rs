@@ -4,6 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 
 #[test]
 fn both_ends_of_a_connection_are_found_with_their_counts() {
