@@ -13,7 +13,7 @@ impl Busy {
     pub fn on(cpu: u32) -> Result<Busy> {
         let mut command = Command::new("yes");
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        let there = Confinement { cpus: vec![cpu], cgroup_procs: Vec::new() };
+        let there = Confinement { cpus: vec![cpu], ..Confinement::default() };
         spawn(&mut command, &there).map(Busy).context("cannot start yes")
     }
 }

@@ -52,7 +52,7 @@ impl Server {
         let folder = tempfile::tempdir()?;
         let (mut command, path) = command(kind, tare, folder.path(), port)?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let there = Confinement { cpus: vec![0], cgroup_procs: Vec::new() };
+        let there = Confinement { cpus: vec![0], ..Confinement::default() };
         let child = spawn(&mut command, &there).with_context(|| format!("cannot start {}", kind.name()))?;
         let server = Server { child, url: format!("http://127.0.0.1:{port}{path}"), _folder: folder };
         let address = SocketAddr::from(([127, 0, 0, 1], port));

@@ -93,6 +93,7 @@ fn of_truth(args: &Args, (alpha, beta): (f64, f64)) -> [Held; 6] {
             law: args.usl.then_some(Law::Usl),
             noise: args.relative.then_some(Noise::Relative),
             points: 0,
+            expected_break: None,
         };
         let Some(found) = scaling(&levels, wanted) else { continue };
         laws[Law::ALL.iter().position(|law| *law == found.law).unwrap_or(0)] += 1;

@@ -153,7 +153,7 @@ mod tests {
         let chart = drawn(Some(done));
         let point = &chart.panels[0].lines[1].runs[0][0];
         assert!((point.x - 0.5f64.log10()).abs() < 1e-9 && (point.y - 2e9f64.log10()).abs() < 1e-9);
-        let text = sentence(ROOF, done);
+        let text = sentence(ROOF, done).replace('\u{a0}', " ");
         assert!(text.contains("memory lets one core") && text.contains("it used 50 %"), "{text}");
         // Hardly a byte: the core is the roof, and the drawing reaches so far.
         let computes = Done { instructions_hz: 4e9, bytes_hz: 1e4 };

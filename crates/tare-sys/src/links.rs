@@ -269,7 +269,8 @@ mod tests {
         let found: Vec<Qdisc> = qdiscs(&dump).collect();
         let tbf = Qdisc { interface: 7, kind: "tbf".to_owned(), drops: 11, overlimits: 222 };
         assert!(found.len() == 2 && found[0] == tbf, "{found:?}");
-        assert_eq!(qdiscs(&dump[..dump.len() / 2 - 3]).count(), 0);
+        let whole = message(7, "tbf", 11, 222).len();
+        assert_eq!(qdiscs(&dump[..whole - 3]).count(), 0);
         assert_eq!(qdiscs(&[0xff; 64]).count(), 0);
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn names_of(pool: &Closed, role: Role) -> String {
 
 /// Who else ran on the SUT's CPUs: `name/pid` and the CPUs' worth of time it ran there, busiest first.
 pub(crate) fn neighbours(pool: &Closed) -> Vec<(String, f64)> {
-    let all_s: f64 = pool.cpus.iter().map(|(_, accounting)| accounting.ran_s.sut).sum();
+    let all_s: f64 = pool.cpus.values().map(|accounting| accounting.ran_s.sut).sum();
     let is_used = |ran_s: f64, wall_s: f64| {
         ran_s > USED_SHARE * wall_s || (ran_s > 0.0 && ran_s >= OF_ITS_OWN_SHARE * all_s)
     };
