@@ -23,6 +23,7 @@ fn group_of(pid: u32) -> String {
 fn arguments<'a>(url: &'a str, pid: &'a str, trial: &'a str) -> Vec<&'a str> {
     let words = [
         "run",
+        "--stacks=0",
         "--confirm",
         "--json",
         "--no-levels",

@@ -32,7 +32,8 @@ fn measure(path: &str, connections: &str) -> (Value, Vec<u32>) {
     let backend = Server::embedded();
     let proxy = proxy(dir.path(), &backend);
     let url = proxy.url(path);
-    let options = ["run", "--json", "-q", "--no-levels", "-d", "1s", "--trials", "2", "-w", "300ms"];
+    let options =
+        ["run", "--json", "-q", "--no-levels", "--stacks=0", "-d", "1s", "--trials", "2", "-w", "300ms"];
     let load = ["-c", connections, "--load-cpus", "1", url.as_str()];
     let (result, _) = Tare::new().json(&[&options[..], &load[..]].concat());
     (result, backend.pids.clone())

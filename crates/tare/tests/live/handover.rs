@@ -12,7 +12,7 @@ fn sut_wakeups(architecture: &str, more: &[&str]) -> Option<f64> {
     let program = env!("CARGO_BIN_EXE_tare");
     let start = format!("exec {program} serve --listen 127.0.0.1:{port} --arch {architecture} --threads 2");
     let url = format!("http://127.0.0.1:{port}/plaintext");
-    let mut arguments = vec!["run", "-q", "--json", "--no-levels", "--trials", "2", "-d", "1s"];
+    let mut arguments = vec!["run", "-q", "--json", "--no-levels", "--stacks=0", "--trials", "2", "-d", "1s"];
     arguments.extend(["-w", "300ms", "-c", "2"]);
     arguments.extend(more);
     arguments.extend(["--sut", &start, &url]);

@@ -30,6 +30,7 @@ const SHORTER: &[(&str, &str)] = &[
     ("tare doctor", "tare doctor --no-probes"),
     ("tare compare --sut", "tare compare --budget 6s --sut"),
     ("--budget 2m", "--budget 12s"),
+    ("tare compare --budget 10s", "tare compare --budget 5s"),
     ("tare scale --connections 1..64", "tare scale --budget 6s -d 300ms --blocks 2 --connections 1,4,16"),
     ("tare scale --instances", "tare scale --budget 2s --blocks 1 --instances"),
     ("tare ceiling", "tare ceiling --budget 3s"),

@@ -27,8 +27,19 @@ fn measure_into(record: &Path, server: &Server, path: &str, connections: u32, tr
     let url = server.url(path);
     let connections = connections.to_string();
     let length = "3s";
-    let mut arguments =
-        vec!["run", "--json", "-q", "--no-levels", "-d", length, "--trials", "1", "-w", "200ms"];
+    let mut arguments = vec![
+        "run",
+        "--json",
+        "-q",
+        "--no-levels",
+        "--stacks=0",
+        "-d",
+        length,
+        "--trials",
+        "1",
+        "-w",
+        "200ms",
+    ];
     arguments.extend(["-c", &connections, "--load-cpus", "1", "-o", record.to_str().unwrap()]);
     arguments.extend(trace.then_some("--trace"));
     arguments.push(&url);

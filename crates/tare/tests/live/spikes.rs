@@ -19,7 +19,8 @@ fn measure_with_bursts(server: &Server, mut switch: impl FnMut(bool) + Send) -> 
             }
         });
         // Spikes are those of the trials: what the rate was before them does not matter.
-        let short = ["run", "--json", "-q", "--no-levels", "-w", "300ms", "--trials", "2", "-d", "8s"];
+        let short =
+            ["run", "--json", "-q", "--no-levels", "--stacks=0", "-w", "300ms", "--trials", "2", "-d", "8s"];
         let (result, _) = Tare::new().json(&[&short[..], &[&url]].concat());
         over.store(true, Ordering::Relaxed);
         println!("{:#}", result["spikes"]["moved"]);

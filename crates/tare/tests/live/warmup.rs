@@ -91,6 +91,7 @@ fn at_a_given_rate_latencies_tell_when_a_server_is_warm() {
 }
 
 fn arguments<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let run = ["run", "--json", "-q", "--no-levels", "--trials", "2", "-d", "1500ms", "-c", "8"];
+    let run =
+        ["run", "--json", "-q", "--no-levels", "--stacks=0", "--trials", "2", "-d", "1500ms", "-c", "8"];
     run.into_iter().chain(more.iter().copied()).chain([url]).collect()
 }
