@@ -48,7 +48,7 @@ fn describe(accounting: &Accounting) -> Draft {
     if let Some(quota) = &seen {
         let direction = quota.direction;
         let packets_hz = quota::packets_hz(accounting, quota);
-        let way = direction.map_or("both ways together", |direction| direction.words());
+        let way = direction.map_or("in a direction that is not seen", |direction| direction.words());
         let what = match quota.by {
             By::Limit(_) => "packets that a rule lets through",
             _ => "packets that came through",
@@ -82,7 +82,6 @@ fn describe(accounting: &Accounting) -> Draft {
         confidence: match seen.as_ref().map(|quota| &quota.by) {
             Some(By::Counter(_) | By::Limit(_)) => 1.0,
             Some(By::Flat { .. }) => 0.9,
-            Some(By::Steady { .. }) => 0.7,
             None => 0.3,
         },
         evidence,
@@ -117,10 +116,6 @@ fn proof(pool: &Closed, quota: &Quota) -> Vec<Evidence> {
             number("requests in flight at the level with more, times", *in_flight, "ratio"),
             number("packets that came through there, times", *packets, "ratio"),
         ],
-        By::Steady { variation, by_chance } => vec![
-            number("variation of the rate from step to step", variation.sqrt(), "share"),
-            number("variation that as many losses by chance make at least", by_chance.sqrt(), "share"),
-        ],
     }
 }
 
@@ -132,7 +127,7 @@ fn summary(accounting: &Accounting, seen: Option<&Quota>) -> String {
             || "No quota of the network was met.".to_owned(),
             |count| {
                 format!(
-                    "The network card {} counted {:.0} times a second that a quota was used up ({}). That it held the rate is not seen.",
+                    "The network card {} counted {:.0} packets or bytes a second that were held back or dropped, a quota being used up ({}). That it held the rate is not seen.",
                     count.device,
                     ratio(count.grown, pool.span.wall_s),
                     count.metric.source
@@ -140,7 +135,7 @@ fn summary(accounting: &Accounting, seen: Option<&Quota>) -> String {
             },
         );
     };
-    let way = quota.direction.map_or("in one direction or the other", |direction| direction.words());
+    let way = quota.direction.map_or("in a direction that is not seen", |direction| direction.words());
     let figure = match quota::packets_hz(accounting, quota) {
         Some(hz) => format!("{hz:.0} packets a second come through {way}"),
         None => format!("Packets are held back or lost {way}"),
@@ -162,7 +157,7 @@ fn summary(accounting: &Accounting, seen: Option<&Quota>) -> String {
             )
         }
         By::Counter(count) => format!(
-            "{figure}{lost}: {} counted {:.0} times a second that its quota was used up ({}). Both sides have time to spare.",
+            "{figure}{lost}: {} counted {:.0} a second that were held back or dropped, its quota being used up ({}). Both sides have time to spare.",
             count.device,
             ratio(count.grown, pool.span.wall_s),
             count.metric.source
@@ -170,10 +165,6 @@ fn summary(accounting: &Accounting, seen: Option<&Quota>) -> String {
         By::Flat { in_flight, packets } => format!(
             "{figure}{lost}. With {in_flight:.0} times the requests in flight {packets:.2} times as many come through, and both sides have \
              time to spare: something on the way counts packets or bytes, and lets no more through."
-        ),
-        By::Steady { .. } => format!(
-            "{figure}{lost}, at a rate that is steadier than losses by chance let it, and both sides have time to spare: something \
-             on the way counts packets or bytes, and lets no more through."
         ),
     }
 }
@@ -193,14 +184,12 @@ static PAGE: Page = Page {
          `rx0_hw_ratelimit_packets`), or of a queue that keeps to a rate (tbf, htb, hfsc, cake).",
         "Else three things together: nearly all lost packets are lost in one direction; requests spend most \
          of their time on them; and with twice the requests in flight or more, as many packets come through.",
-        "Or, without such a level: the rate varies far less than losses by chance let it, and what is sent \
-         again is lost again (Linux 6.7 counts it).",
     ],
     looks_the_same: &[
         "A server with a limit of its own, a database, or a timer: the rate is flat too, and nothing is lost. \
          It is not named here.",
         "`network-ceiling`: packets are lost or held back, and nothing shows that they are counted: losses by \
-         chance meet both directions and come irregularly. A server on another host shows one end only.",
+         chance meet both directions. A server on another host shows one end only.",
         "`softirq-saturated`: this host's own queues drop packets.",
         "`too-little-concurrency`: more connections bring more packets through.",
     ],

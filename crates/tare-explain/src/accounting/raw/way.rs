@@ -1,13 +1,9 @@
-//! What was counted of the way between generator and server: packets that left one end and came in at the other, how steadily they came, and
+//! What was counted of the way between generator and server: packets that left one end and came in at the other, and
 //! quotas of network cards and queues.
 
 use crate::accounting::raw::readings::Readings;
 use tare_model::metric::{Descriptor, Subject};
 use tare_model::metrics::{connections, link, network};
-use tare_model::observation::Sample;
-
-/// Rates are taken over this time at least: longer than the steps of a sampler that is late, shorter than a trial.
-const STEP_S: f64 = 0.2;
 
 /// `None` is not counted.
 #[derive(Debug, Clone, Default)]
@@ -15,8 +11,6 @@ pub(crate) struct Way {
     /// Of the connections that are seen at both ends.
     pub to_server: Option<Packets>,
     pub to_generator: Option<Packets>,
-    /// All TCP segments that came in where the server is.
-    pub steadiness: Option<Steadiness>,
     /// Packets that CPUs dropped where the server is, since their queues were full.
     pub backlog_drops: Option<f64>,
     /// Counters of interfaces that grew.
@@ -37,45 +31,6 @@ impl Packets {
     pub fn lost(self) -> f64 {
         (self.sent - self.arrived).max(0.0)
     }
-}
-
-/// How much a rate differs from one step of 0.2 s to the next.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Steadiness {
-    /// Squares of deviations, as shares of each trial's mean, summed.
-    squares: f64,
-    /// Steps less one for each trial's mean.
-    freedom: f64,
-}
-
-impl Steadiness {
-    /// The squared coefficient of variation, and from how many steps it is.
-    pub fn variation(self) -> Option<(f64, f64)> {
-        (self.freedom >= 1.0).then(|| (self.squares / self.freedom, self.freedom))
-    }
-
-    fn read(readings: &Readings) -> Option<Steadiness> {
-        let samples = readings.samples(&network::SEGMENTS_IN, &Subject::Machine);
-        let rates = rates(&samples);
-        let count = rates.len() as f64;
-        let mean = rates.iter().sum::<f64>() / count;
-        let squares = rates.iter().map(|rate| (rate / mean - 1.0).powi(2)).sum();
-        (count >= 2.0 && mean > 0.0).then_some(Steadiness { squares, freedom: count - 1.0 })
-    }
-}
-
-/// Rates over steps of a counter of which only changes are kept.
-fn rates(samples: &[Sample]) -> Vec<f64> {
-    let mut rates = Vec::new();
-    let Some(mut from) = samples.first() else { return rates };
-    for sample in samples {
-        let seconds = sample.at_ns.saturating_sub(from.at_ns) as f64 / 1e9;
-        if seconds >= STEP_S {
-            rates.push((sample.value - from.value).max(0.0) / seconds);
-            from = sample;
-        }
-    }
-    rates
 }
 
 /// A counter of an interface, and by how much it grew.
@@ -124,7 +79,6 @@ impl Way {
         Way {
             to_server: packets(&connections::TO_SERVER_SENT, &connections::TO_SERVER_ARRIVED),
             to_generator: packets(&connections::TO_GENERATOR_SENT, &connections::TO_GENERATOR_ARRIVED),
-            steadiness: Steadiness::read(readings),
             backlog_drops: backlog_drops(readings),
             links: links(readings),
             limits: RateLimit::all(readings),
@@ -138,10 +92,6 @@ impl Way {
         };
         self.to_server = sum(self.to_server, other.to_server);
         self.to_generator = sum(self.to_generator, other.to_generator);
-        self.steadiness = self
-            .steadiness
-            .zip(other.steadiness)
-            .map(|(a, b)| Steadiness { squares: a.squares + b.squares, freedom: a.freedom + b.freedom });
         self.backlog_drops = self.backlog_drops.zip(other.backlog_drops).map(|(a, b)| a + b);
         for count in &other.links {
             let same =
@@ -177,24 +127,4 @@ fn links(readings: &Readings) -> Vec<LinkCount> {
         Some(LinkCount { metric, device: device.clone(), grown })
     });
     of_links.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn counter(steps: &[(u64, f64)]) -> Vec<Sample> {
-        steps.iter().map(|&(at_ms, value)| Sample { at_ns: at_ms * 1_000_000, value }).collect()
-    }
-
-    #[test]
-    fn rates_are_over_steps_and_a_pause_is_part_of_one() {
-        assert_eq!(
-            rates(&counter(&[(0, 0.0), (100, 10.0), (200, 20.0), (300, 30.0), (400, 60.0)])),
-            [100.0, 200.0]
-        );
-        // Nothing came for half a second, so nothing was kept.
-        assert_eq!(rates(&counter(&[(0, 5.0), (500, 55.0)])), [100.0]);
-        assert!(rates(&[]).is_empty() && rates(&counter(&[(0, 1.0)])).is_empty());
-    }
 }

@@ -2,12 +2,12 @@
 //! raise while both sides have time to spare.
 //!
 //! A rate that stays where it is proves nothing alone: a server with a limit of its own, a database, a timer or few connections do the same.
-//! Packets must be lost, in one direction, and take most of the requests' time. Losses by chance (radio) meet both directions alike, let
-//! more connections do more, and come in irregular numbers.
+//! Packets must be lost, in one direction, and take most of the requests' time. Losses by chance (radio) meet both directions alike, and let
+//! more connections do more.
 
 use crate::accounting::{Closed, LinkCount, Packets, RateLimit, ratio};
 use crate::bottlenecks::signs::concurrency::More;
-use crate::bottlenecks::signs::way::{connections, has_time_to_spare, is_ceiling, loses, stalled};
+use crate::bottlenecks::signs::way::{connections, has_time_to_spare, is_ceiling, loses};
 use crate::capacity::levels::Accounting;
 use tare_model::metric::Descriptor;
 use tare_model::metrics::link;
@@ -21,14 +21,6 @@ const BACKLOG_EXPLAINS: f64 = 0.5;
 /// With so many times the requests in flight, packets come through within these factors.
 const MORE_IN_FLIGHT: f64 = 2.0;
 const FLAT: std::ops::RangeInclusive<f64> = 0.75..=1.15;
-/// Of the variation that as many losses by chance make at least, the part that a steady rate has; steps of it that are enough.
-const STEADY: f64 = 0.25;
-const STEPS_MIN: f64 = 5.0;
-/// Seconds of a step.
-const STEP_S: f64 = 0.2;
-/// Of the requests' time and of the connections' life: what is lost again and again is above the quota even after pauses.
-const STALLED_MIN: f64 = 0.7;
-const TIMED_OUT_MIN: f64 = 0.15;
 /// A counter that grows slower is chance: short bursts meet every quota.
 const CARD_HZ_MIN: f64 = 1.0;
 const QUEUE_HZ_MIN: f64 = 10.0;
@@ -88,8 +80,6 @@ pub(crate) enum By {
     Counter(LinkCount),
     /// So many times the requests in flight brought so many times the packets.
     Flat { in_flight: f64, packets: f64 },
-    /// The rate varies less than losses by chance let it: both squared, as shares of the rate.
-    Steady { variation: f64, by_chance: f64 },
 }
 
 /// The quota that holds the rate.
@@ -108,18 +98,26 @@ fn by_limit(accounting: &Accounting) -> Option<Quota> {
     let known = pool.around.way.limits.iter().filter_map(|limit| {
         let direction = limit_direction(accounting, limit);
         let lost = direction.and_then(|direction| direction.packets(pool)).map(Packets::lost);
+        let is_of_some = limit.device.ends_with(OF_SOME);
         let drops = match limit.dropped {
             Some(dropped) => {
-                let is_enough = lost.is_none_or(|lost| dropped >= DROPS_EXPLAIN * lost);
+                // Where losses are not seen, drops of pings or of new connections say nothing of these packets.
+                let lost = lost.or_else(|| resent(accounting).filter(|_| !is_of_some));
+                let is_enough = lost.is_some_and(|lost| dropped >= DROPS_EXPLAIN * lost);
                 is_enough && ratio(dropped, pool.span.wall_s) >= CARD_HZ_MIN
             }
-            None => direction.is_some() && one_way == direction && !limit.device.ends_with(OF_SOME),
+            None => direction.is_some() && one_way == direction && !is_of_some,
         };
         drops.then_some((direction, limit))
     });
     let dropped = |limit: &RateLimit| limit.dropped.unwrap_or(0.0);
     let (direction, limit) = known.max_by(|a, b| dropped(a.1).total_cmp(&dropped(b.1)))?;
     Some(Quota { direction, by: By::Limit(limit.clone()) })
+}
+
+/// Segments that were sent again; `None` is not seen.
+fn resent(accounting: &Accounting) -> Option<f64> {
+    Some(connections(accounting)?.retransmits)
 }
 
 /// Which way the packets go that meet a rule; `None`: both, or that is not known.
@@ -163,6 +161,10 @@ fn card_direction(metric: &Descriptor) -> Option<Option<Direction>> {
 
 fn by_counter(accounting: &Accounting) -> Option<Quota> {
     if let Some(count) = exceeded(accounting) {
+        // Short bursts, and other programs on this host, meet quotas as well: it must be as much as was sent again.
+        if count.grown < DROPS_EXPLAIN * resent(accounting)? {
+            return None;
+        }
         let direction = card_direction(count.metric)?.or_else(|| one_way(&accounting.asked.pool));
         return Some(Quota { direction, by: By::Counter(count.clone()) });
     }
@@ -215,8 +217,7 @@ fn by_rate(accounting: &Accounting) -> Option<Quota> {
     if pool.around.way.backlog_drops.is_none_or(|drops| drops >= BACKLOG_EXPLAINS * lost) {
         return None;
     }
-    let by = flat(accounting, direction).or_else(|| steady(accounting, lost))?;
-    Some(Quota { direction: Some(direction), by })
+    Some(Quota { direction: Some(direction), by: flat(accounting, direction)? })
 }
 
 fn flat(accounting: &Accounting, direction: Direction) -> Option<By> {
@@ -226,18 +227,6 @@ fn flat(accounting: &Accounting, direction: Direction) -> Option<By> {
     let packets = ratio(arrived_hz(pool, direction)?, arrived_hz(&accounting.asked.pool, direction)?);
     let is_same = one_way(pool) == Some(direction) && has_time_to_spare(pool);
     (is_same && FLAT.contains(&packets)).then_some(By::Flat { in_flight: more.in_flight, packets })
-}
-
-fn steady(accounting: &Accounting, lost: f64) -> Option<By> {
-    let pool = &accounting.asked.pool;
-    let seen = connections(accounting)?;
-    let open_s = seen.server.as_ref()?.open_s;
-    let is_above = stalled(accounting)? >= STALLED_MIN && ratio(seen.timed_out_s?, open_s) >= TIMED_OUT_MIN;
-    let (variation, steps) = pool.around.way.steadiness?.variation()?;
-    // Each loss ends a number of packets that is as different as chance makes it, and there are so many in a step.
-    let by_chance = ratio(1.0, ratio(lost, pool.span.wall_s) * STEP_S);
-    (is_above && steps >= STEPS_MIN && variation <= STEADY * by_chance)
-        .then_some(By::Steady { variation, by_chance })
 }
 
 /// Packets per second that came in, that way.
