@@ -65,8 +65,10 @@ pub enum TakenBy {
     Memory,
     /// A slower clock.
     Clock,
-    /// More CPU time in the kernel for a request, beyond what the program's own code needs more; of a program that is no server the same.
+    /// More CPU time in the kernel for a request, beyond what the program's own code needs more.
     NetworkStack,
+    /// The same of a program that is no server.
+    Kernel,
     /// Programs that it calls.
     Downstream,
     /// Its load generator gave less.
@@ -84,23 +86,6 @@ pub enum TakenBy {
 }
 
 impl TakenBy {
-    /// Its name, as it stands in data.
-    pub fn id(self) -> &'static str {
-        match self {
-            TakenBy::Cpu => "cpu",
-            TakenBy::Memory => "memory",
-            TakenBy::Clock => "clock",
-            TakenBy::NetworkStack => "network-stack",
-            TakenBy::Downstream => "downstream",
-            TakenBy::Generator => "generator",
-            TakenBy::Quota => "quota",
-            TakenBy::Host => "host",
-            TakenBy::Disk => "disk",
-            TakenBy::Program => "program",
-            TakenBy::NotExplained => "not-explained",
-        }
-    }
-
     /// In words.
     pub fn words(self) -> &'static str {
         match self {
@@ -108,6 +93,7 @@ impl TakenBy {
             TakenBy::Memory => "caches, memory or shared cores",
             TakenBy::Clock => "a slower clock",
             TakenBy::NetworkStack => "the kernel (network stack, switches)",
+            TakenBy::Kernel => "the kernel",
             TakenBy::Downstream => "programs that it calls",
             TakenBy::Generator => "its load generator",
             TakenBy::Quota => "a CPU quota",

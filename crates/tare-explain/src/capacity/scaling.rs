@@ -12,8 +12,8 @@ use tare_stats::scaling::{Known, Law, Noise};
 /// Points of the curve from the lowest level to the highest.
 const CURVE_POINTS: usize = 33;
 
-/// CPU entitlements that differ by no more than this share are the same: they are measured.
-const ENTITLED_SAME: f64 = 0.02;
+/// CPU entitlements that differ by no more than this share are the same: they are measured, and threads that help run beside the working ones.
+const ENTITLED_SAME: f64 = 0.1;
 
 /// What is wanted of a fit.
 #[derive(Debug, Clone, Copy, Default)]
@@ -81,14 +81,19 @@ pub fn scaling(levels: &mut [ScaleLevel], unit: &str, wanted: Wanted) -> Result<
     Ok(described(&found, &usable, unit))
 }
 
-/// The CPUs that the program may use, less what a quota held back at the level where it held back most: a curve over threads is expected to
-/// break there. `None`: nothing was observed, or the levels differ in the CPUs that they may use.
+/// The CPUs that the program may use with many threads, less what a quota held back at the level where it held back most: a curve over threads
+/// is expected to break there. `None`: nothing was observed, or n is not what the program may use until there are no more CPUs (connections, a
+/// rate, threads of which some do not work).
 fn usable_cpus(levels: &[ScaleLevel]) -> Option<f64> {
-    let known: Vec<_> = levels.iter().filter_map(|level| level.accounting.value()).collect();
-    let entitled = known.first()?.cpus_entitled?;
-    let is_same = |cpus: f64| (cpus / entitled - 1.0).abs() <= ENTITLED_SAME;
-    let held_back = known.iter().filter_map(|level| level.cpus_throttled).fold(0.0, f64::max);
-    known.iter().all(|level| level.cpus_entitled.is_some_and(is_same)).then_some(entitled - held_back)
+    let known: Vec<_> =
+        levels.iter().filter_map(|level| Some((level.n, level.accounting.value()?))).collect();
+    let most = known.iter().filter_map(|(_, level)| level.cpus_entitled).reduce(f64::max)?;
+    let held_back = known.iter().filter_map(|(_, level)| level.cpus_throttled).fold(0.0, f64::max);
+    let is_threads = |n: f64, cpus: f64| (cpus / n.min(most) - 1.0).abs() <= ENTITLED_SAME;
+    known
+        .iter()
+        .all(|(n, level)| level.cpus_entitled.is_some_and(|cpus| is_threads(*n, cpus)))
+        .then_some(most - held_back)
 }
 
 fn counted(levels: usize) -> String {
@@ -367,4 +372,39 @@ pub fn warnings(scaling: &Scaling, levels: &[ScaleLevel]) -> Vec<Warning> {
         );
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tare_model::scaling::LevelAccounting;
+
+    fn levels(entitled: fn(f64) -> f64, throttled: fn(f64) -> f64) -> Vec<ScaleLevel> {
+        let one = |&n: &f64| {
+            let mut level = level(n, vec![1.0], "units/s");
+            level.accounting = Reading::Measured(LevelAccounting {
+                cpus_entitled: Some(entitled(n)),
+                cpus_throttled: Some(throttled(n)),
+                ..LevelAccounting::default()
+            });
+            level
+        };
+        [1.0, 2.0, 3.0, 4.0, 8.0].iter().map(one).collect()
+    }
+
+    #[test]
+    fn a_break_is_expected_of_threads_alone() {
+        let threads = |n: f64| n.min(2.0);
+        assert_eq!(usable_cpus(&levels(threads, |_| 0.0)), Some(2.0));
+        // A quota of 1.5 holds back what is beyond it.
+        assert_eq!(usable_cpus(&levels(threads, |n| (n.min(2.0) - 1.5).max(0.0))), Some(1.5));
+        // Connections of a server with two threads; CPUs themselves, of which the last level has most; figures from a file.
+        assert_eq!(usable_cpus(&levels(|_| 2.0, |_| 0.0)), None);
+        assert_eq!(
+            usable_cpus(&levels(|n| n, |_| 0.0)),
+            Some(8.0),
+            "behind the last but one level, it is not tried"
+        );
+        assert_eq!(usable_cpus(&[level(1.0, vec![1.0], "units/s")]), None);
+    }
 }

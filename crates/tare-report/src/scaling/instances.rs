@@ -17,8 +17,14 @@ pub(super) fn sentences(outcome: &ScaleOutcome) -> Vec<String> {
     known.sort_by(|one, other| one.1.value.total_cmp(&other.1.value));
     let (Some(least), Some(most)) = (known.first(), known.last()) else { return Vec::new() };
     let all = outcome.instances.len();
+    let which = match known.len() {
+        judged if judged < all => {
+            format!("Of {all} instances together {judged} could be judged; each of these")
+        }
+        _ => format!("Of {all} instances together each"),
+    };
     let mut said = vec![format!(
-        "Of {all} instances together each keeps {} of what it does alone.",
+        "{which} keeps {} of what it does alone.",
         match percent(least.1.value) == percent(most.1.value) {
             true => percent(least.1.value),
             false => between([least.1.value, most.1.value], percent),

@@ -12,6 +12,8 @@ const PART_SHARE_MIN: f64 = 0.01;
 const THREADS_SHORT: f64 = 0.5;
 /// A program that was stopped for this many CPUs has a quota.
 const THROTTLED_MIN: f64 = 0.02;
+/// and so much of the CPUs that are missing.
+const THROTTLED_OF_MISSING: f64 = 0.3;
 /// A number of CPUs that is no further from a whole one may be a number of threads.
 const WHOLE: f64 = 0.1;
 /// Where less of its CPU entitlement than this is needed, CPU time is not what holds it.
@@ -113,7 +115,10 @@ fn of_time(lowest: &Seen, level: &Seen, wanted: f64) -> Option<Vec<Part>> {
 fn beyond(level: &Seen, wanted: f64, usable: f64) -> Part {
     let ln = (wanted / usable).ln();
     let few = level.cpus_there.is_some_and(|there| usable + THREADS_SHORT <= there);
-    let throttled = level.accounting.cpus_throttled.is_some_and(|cpus| cpus >= THROTTLED_MIN);
+    // A short stop is no reason for CPUs that are missing all the time.
+    let missing = level.cpus_there.map_or(0.0, |there| wanted.min(there) - usable);
+    let least = THROTTLED_MIN.max(THROTTLED_OF_MISSING * missing);
+    let throttled = level.accounting.cpus_throttled.is_some_and(|cpus| cpus >= least);
     // Threads are whole: a part of one is a quota, or launches that differ.
     let is_whole = (usable - usable.round()).abs() <= WHOLE;
     let (name, why) = match few {

@@ -172,3 +172,16 @@ proptest! {
         prop_assert!(parts.is_empty() || (sum - 1.0).abs() < 1e-6, "{parts:#?}");
     }
 }
+
+/// Two workers in a container that a quota stopped for a moment: six CPUs are missing since nobody runs on them.
+#[test]
+fn a_short_stop_is_not_why_workers_are_few() {
+    let lowest = level(1.0, 1.0, 1.0, 0.1, &[]);
+    let stopped = |cpus: f64| {
+        let mut few = level(8.0, 2.0, 2.0, 0.1, &[("throttled", cpus)]);
+        (few.cpus_there, few.accounting.cpus_throttled) = (Some(8.0), Some(cpus));
+        lost(&lowest, &few)
+    };
+    assert_share(&stopped(0.03), "too few threads at work", 1.0);
+    assert_share(&stopped(4.0), "held back by a CPU quota", 1.0);
+}

@@ -164,6 +164,12 @@ fn cost(alone: &Seen, together: &Seen, [cost_a, cost_t]: [f64; 2], beside: Besid
         part(TakenBy::Clock, clock_ln, evidence)
     });
     let mut parts: Vec<Part> = clock.into_iter().collect();
+    // Who spins or polls executes more instructions, in its own code or in the kernel, and at another IPC: then none of these says anything.
+    if let Some(doubt) = doubt(alone, together).filter(|_| ln > 0.0) {
+        let evidence = format!("{grew}; it is not known whether {doubt}");
+        parts.push(part(TakenBy::NotExplained, ln, evidence));
+        return parts;
+    }
     match before.ipc.zip(now.ipc) {
         Some((ipc_a, ipc_t)) => {
             let ipc_ln = (ipc_a / ipc_t).ln();
@@ -204,39 +210,26 @@ fn code(
     // Of next to no code of its own no factor can be taken: then all of it is where the time is.
     let is_known = 1.0 - kernel_a >= OWN_CODE_MIN && own_ln.is_finite();
     let own_ln = if is_known { own_ln.clamp(0.0, ln) } else { 0.0 };
-    let mut parts = vec![own_code(alone, together, own, own_ln, is_instructions, beside)];
+    let mut parts = vec![own_code(together.counted, own, own_ln, is_instructions, beside)];
     let evidence = format!(
         "{} instead of {} of CPU time in the kernel for a {}",
         time(kernel[1]),
         time(kernel[0]),
         together.counted
     );
-    parts.push(part(TakenBy::NetworkStack, ln - own_ln, evidence));
+    // Of a program that is no server it is as well page faults, which memory makes slow.
+    let by = if together.counted == "request" { TakenBy::NetworkStack } else { TakenBy::Kernel };
+    parts.push(part(by, ln - own_ln, evidence));
     parts
 }
 
 /// The program's own code needs more CPU time for the same work.
-fn own_code(
-    alone: &Seen,
-    together: &Seen,
-    [own_a, own_t]: [f64; 2],
-    ln: f64,
-    is_instructions: bool,
-    beside: Beside,
-) -> Part {
-    let counted = together.counted;
+fn own_code(counted: &str, [own_a, own_t]: [f64; 2], ln: f64, is_instructions: bool, beside: Beside) -> Part {
     let grew = format!("its own code needs {} instead of {} for a {counted}", time(own_t), time(own_a));
     if is_instructions {
         return part(TakenBy::Program, ln, format!("{grew}: more instructions"));
     }
-    match doubt(alone, together) {
-        Some(doubt) => {
-            part(TakenBy::NotExplained, ln, format!("{grew}; without a PMU it is not known whether {doubt}"))
-        }
-        None => {
-            part(TakenBy::Memory, ln, format!("{grew} (no PMU counts instructions){}", neighbours(beside)))
-        }
-    }
+    part(TakenBy::Memory, ln, format!("{grew} (no PMU counts instructions){}", neighbours(beside)))
 }
 
 /// What else than slower memory makes own code need more CPU time for the same work, where it cannot be ruled out.

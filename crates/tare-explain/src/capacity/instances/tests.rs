@@ -109,7 +109,7 @@ fn the_kernel_is_named_for_what_it_grows_beyond_own_code() {
     // Next to no code of its own: where the time is, is all that is known.
     let kernel =
         taken(&seen("run", 1.0, 1.0, 0.97, &[]), &seen("run", 1.0, 1.5, 0.97, &[]), Beside::default());
-    assert_share(&kernel, TakenBy::NetworkStack, 1.0);
+    assert_share(&kernel, TakenBy::Kernel, 1.0);
 }
 
 /// A server that polls needs more CPU time for a request when its generator gives it less, and a program with a spinning barrier when one of
@@ -126,6 +126,17 @@ fn memory_is_not_named_where_the_program_may_have_spun() {
     assert_share(&taken(&alone, &both, Beside::default()), TakenBy::Memory, 1.0);
     both.generator_limits = true;
     assert_share(&taken(&alone, &both, Beside::default()), TakenBy::NotExplained, 1.0);
+    // Nor is it where a PMU shows a lower IPC, which `pause` has as well, or where it polls in the kernel.
+    let with_ipc = |seen: &Seen, ipc: f64| {
+        let mut seen = seen.clone();
+        seen.accounting.ipc = Some(ipc);
+        seen
+    };
+    let slower = taken(&with_ipc(&alone, 2.0), &with_ipc(&both, 1.0), Beside::default());
+    assert_share(&slower, TakenBy::NotExplained, 1.0);
+    let in_kernel = |seen: &Seen| Seen { kernel_share: Some(0.8), ..seen.clone() };
+    let polls = taken(&in_kernel(&alone), &in_kernel(&both), Beside::default());
+    assert_share(&polls, TakenBy::NotExplained, 1.0);
     let spins = seen("run", 0.9, 0.3, 0.0, &[("preempted", 0.4)]);
     let parts = taken(&seen("run", 1.0, 0.2, 0.0, &[]), &spins, Beside::default());
     assert_share(&parts, TakenBy::Memory, 0.0);
