@@ -53,7 +53,8 @@ fn share(window: &Closed) -> Option<f64> {
     let was_short = memory.limit_hits.is_some_and(|hits| hits >= 1.0)
         || ratio(refaulted_bytes, window.span.wall_s) >= REFAULTED_BYTES_HZ_MIN;
     let of_threads = |seconds: fn(&Thread) -> f64| window.threads_of(Role::Sut).map(seconds).sum::<f64>();
-    let asleep_s = of_threads(|thread| thread.asleep(Asleep::Fault) + thread.asleep(Asleep::Disk));
+    let faults_s = of_threads(|thread| thread.asleep(Asleep::Fault));
+    let asleep_s = faults_s + of_threads(|thread| thread.asleep(Asleep::Disk));
     // The machine's pressure, and what it reads in again, may be others': a server that writes to a disk beside a build waits for none of it.
     let is_own = memory.is_groups || memory.limit_hits.is_some_and(|hits| hits >= 1.0);
     let own_s = if is_own {
@@ -62,7 +63,8 @@ fn share(window: &Closed) -> Option<f64> {
         let reclaiming_s = of_threads(|thread| thread.modes.system_s);
         stalled_s.min(asleep_s + reclaiming_s).max(asleep_s * again)
     } else {
-        stalled_s.min(asleep_s)
+        // Whoever waits for a disk may write to it: pages alone are memory.
+        stalled_s.min(faults_s)
     };
     Some(if was_short { ratio(own_s, sut.entitled_s).min(1.0) } else { 0.0 })
 }

@@ -208,7 +208,8 @@ impl Case<'_> {
             *at != probe && self.host(*at) == self.host(probe) && most < CAUSE_SHARE * added.lo
         };
         let is_shown = || self.host(probe).is_some() && (0..probes.len()).any(|at| is_quick(&at));
-        if is_here || self.network_to(probe).is_some() || is_shown() { Way::Clear } else { Way::Unseen }
+        let is_probed = self.network_to(probe).is_some_and(|at| self.host(at) == self.host(probe));
+        if is_here || is_probed || is_shown() { Way::Clear } else { Way::Unseen }
     }
 
     /// Those to the service and to what it calls, each once.

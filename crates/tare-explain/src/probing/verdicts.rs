@@ -178,7 +178,11 @@ impl Words<'_> {
     /// Which probe tells a server from the way to it.
     fn separated(&self, probe: usize) -> String {
         let address = self.measured.run.probes[probe].address.as_deref();
-        let host = address.and_then(|address| address.rsplit_once(':')).map_or("HOST", |(host, _)| host);
+        let Some((host, _)) = address.and_then(|address| address.rsplit_once(':')) else {
+            return "a command shows no address: probe its server by one, and add a connection probe to the same host \
+                    (--probe net=tcp://HOST:PORT)"
+                .to_owned();
+        };
         format!(
             "a connection probe to the same host separates them: --probe net=tcp://{host}:PORT, with a port that somebody listens on \
              (ssh, say)"

@@ -167,12 +167,12 @@ fn a_group_at_its_limit_of_memory_is_named_and_a_slow_disk_is_not_that() {
     ];
     let busy = Scene::default();
     silent(&counted(asked(&busy), &busy, &others), Cause::MemoryPressure);
-    // And beside a server that writes to a disk: a build reads in again what it had read, and nobody is stalled for memory.
+    // And beside a server that writes to a disk: a build at a limit of its own is stalled, and reads in again what it had read.
     let mut writer = server(0.4, 0.0);
     writer.samples = Some([0.1, 0.0, 0.9, 0.0]);
     let writes = Scene { threads: vec![writer, generator(0.2, 0.0)], ..idle() };
     let build = [
-        (&pressure::MEMORY_SOME_NS, Subject::Machine, 0.0),
+        (&pressure::MEMORY_SOME_NS, Subject::Machine, 0.5e9),
         (&memory::REFAULTED_BYTES, Subject::Machine, 1e8),
         (&memory::READ_BYTES, Subject::Machine, 1e8),
     ];
