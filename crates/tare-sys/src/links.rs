@@ -38,8 +38,8 @@ pub struct Links {
     names: Vec<(u32, String)>,
     /// The cards that keep counters of the wanted names.
     pub cards: Vec<Card>,
-    /// The packet filter; `None`: there is none, or it may not be asked.
-    pub nftables: Option<Nftables>,
+    /// The packet filter, or why it is not asked: there is none, or only root may.
+    pub nftables: io::Result<Nftables>,
 }
 
 impl Links {
@@ -52,7 +52,7 @@ impl Links {
         let names = names()?;
         let card = |(_, name): &(u32, String)| Card::open(name, wanted).ok();
         let cards = names.iter().filter_map(card).filter(|card| !card.counters.is_empty()).collect();
-        let nftables = Nftables::open(&mut vec![0; CHAINS_BYTES_MAX]).ok();
+        let nftables = Nftables::open(&mut vec![0; CHAINS_BYTES_MAX]);
         Ok(Links { netlink, names, cards, nftables })
     }
 
@@ -148,6 +148,10 @@ impl Card {
     /// # Errors
     /// As the kernel says, or that the card has others by now.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        // The kernel writes as many as the card has now, whatever is asked for: room is for those that it had.
+        if count(&self.socket, &self.name)? != self.count {
+            return Err(io::Error::other("the card's counters are others by now"));
+        }
         let mut values = vec![0u64; 1 + COUNTERS_ROOM];
         let [a, b, c, d] = GET_VALUES.to_ne_bytes();
         let [e, f, g, h] = (self.count as u32).to_ne_bytes();
@@ -194,7 +198,8 @@ fn ask(socket: &UdpSocket, interface: &str, data: *mut libc::c_char) -> io::Resu
     let mut request =
         libc::ifreq { ifr_name: name, ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: data } };
     // SAFETY: `request` holds a name that ends with a zero and the pointer, which the callers made from a buffer of theirs that lives
-    // through the call and has room for what the command writes (see `COUNTERS_ROOM`).
+    // through the call and has room for what the command writes: twice the counters that the card had when it was opened or, microseconds
+    // ago, still had (see `COUNTERS_ROOM`).
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

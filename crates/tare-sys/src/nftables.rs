@@ -1,7 +1,7 @@
 //! Rules of nftables that drop what is above a rate (`limit rate over 1000/second … drop`), read from the kernel (`NETLINK_NETFILTER`).
 
 use crate::netlink::{self, HEADER_BYTES, attribute, attributes, messages, read};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -28,14 +28,22 @@ const COUNTER_PACKETS: u16 = 2;
 /// `NFTA_IMMEDIATE_DATA`, `NFTA_DATA_VERDICT`, `NFTA_VERDICT_CODE`, and the code that drops.
 const VERDICT: [u16; 3] = [2, 2, 1];
 const DROP: u32 = 0;
+/// NFTA_CHAIN_TYPE, and NFPROTO_INET, NFPROTO_ARP, NFPROTO_NETDEV.
+const CHAIN_TYPE: u16 = 7;
+const INET: u8 = 1;
+const ARP: u8 = 3;
+const NETDEV: u8 = 5;
 
 /// A way to ask, in one network namespace.
 #[derive(Debug)]
 pub struct Nftables {
     netlink: OwnedFd,
     /// Where the kernel comes to each chain, by table and chain.
-    hooks: HashMap<(String, String), Hook>,
+    hooks: Hooks,
 }
+
+/// By family, table and chain.
+type Hooks = HashMap<(u8, String, String), Hook>;
 
 /// Where packets meet a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +69,8 @@ pub struct Limit {
     pub of_bytes: bool,
     /// Packets that it dropped, where it counts them.
     pub dropped: Option<u64>,
-    /// Whether every packet of the chain meets it: it has no other condition.
+    /// Whether every packet that comes to the hook meets it: it has no other condition, is the first rule of its chain, and the chain filters
+    /// (one that translates addresses sees the first packet of a connection alone).
     pub of_all: bool,
 }
 
@@ -88,9 +97,15 @@ impl Nftables {
     /// The limits among the rules of a dump.
     pub fn limits<'a>(&'a self, dump: &'a [u8]) -> impl Iterator<Item = Limit> + 'a {
         let rules = messages(dump).filter(|(kind, _)| *kind == NEW_RULE);
-        rules.filter_map(|(_, message)| {
+        // A rule before it may have taken packets away; rules come in their order.
+        let mut begun = HashSet::new();
+        rules.filter_map(move |(_, message)| {
+            let chain = chain_of(message)?;
+            let hook = self.hooks.get(&chain).copied();
+            let is_first = begun.insert(chain);
             let mut limit = limit(message)?;
-            limit.hook = self.hooks.get(&limit.name).copied();
+            limit.hook = hook;
+            limit.of_all &= is_first && hook.is_some();
             Some(limit)
         })
     }
@@ -117,16 +132,28 @@ fn long(bytes: &[u8], kind: u16) -> Option<u64> {
     read(attribute(bytes, kind)?, 0).map(u64::from_be_bytes)
 }
 
-fn hooks(dump: &[u8]) -> HashMap<(String, String), Hook> {
+/// The chain of a rule.
+fn chain_of(message: &[u8]) -> Option<(u8, String, String)> {
+    let [table, chain, _] = RULE.map(|kind| attribute(message.get(MESSAGE_BYTES..)?, kind));
+    Some((*message.first()?, text(table?), text(chain?)))
+}
+
+/// Of chains that filter.
+fn hooks(dump: &[u8]) -> Hooks {
     let hook = |message: &[u8]| {
+        let family = *message.first()?;
         let chain = message.get(MESSAGE_BYTES..)?;
         let [table, name, hook] = CHAIN.map(|kind| attribute(chain, kind));
-        let hook = match short(hook?, HOOK_NUMBER)? {
-            0 | 1 => Hook::Incoming,
-            2 => Hook::Forwarded,
+        // Numbers mean what the family says: `ingress` of `inet` is 5, `egress` of `netdev` 1, and `arp` has in and out alone.
+        let hook = match (family, short(hook?, HOOK_NUMBER)?) {
+            (NETDEV | ARP, 0) | (INET, 5) => Hook::Incoming,
+            (NETDEV | ARP, _) => Hook::Outgoing,
+            (_, 0 | 1) => Hook::Incoming,
+            (_, 2) => Hook::Forwarded,
             _ => Hook::Outgoing,
         };
-        Some(((text(table?), text(name?)), hook))
+        let filters = attribute(chain, CHAIN_TYPE).is_some_and(|kind| text(kind) == "filter");
+        filters.then_some(((family, text(table?), text(name?)), hook))
     };
     messages(dump).filter(|(kind, _)| *kind == NEW_CHAIN).filter_map(|(_, message)| hook(message)).collect()
 }
@@ -221,15 +248,40 @@ mod tests {
 
     #[test]
     fn a_chain_is_where_its_hook_is() {
-        let chain = |name: &[u8], hook: u32| {
+        let of = |family: u8, kind: &[u8], hook: u32| {
             let hook = an(4 | 0x8000, &an(1, &hook.to_be_bytes()));
-            message(NEW_CHAIN, &[an(1, b"t\0"), an(3, name), hook].concat())
+            let mut bytes = message(NEW_CHAIN, &[an(1, b"t\0"), an(3, b"in\0"), hook, an(7, kind)].concat());
+            bytes[HEADER_BYTES] = family;
+            hooks(&bytes).get(&(family, "t".to_owned(), "in".to_owned())).copied()
         };
-        let found = hooks(&[chain(b"in\0", 0), chain(b"out\0", 4), chain(b"through\0", 2)].concat());
-        let of = |name: &str| found.get(&("t".to_owned(), name.to_owned())).copied();
-        assert_eq!(of("in"), Some(Hook::Incoming));
-        assert_eq!((of("out"), of("through"), of("x")), (Some(Hook::Outgoing), Some(Hook::Forwarded), None));
+        let ip = |hook: u32| of(2, b"filter\0", hook);
+        assert_eq!(
+            (ip(0), ip(1), ip(2)),
+            (Some(Hook::Incoming), Some(Hook::Incoming), Some(Hook::Forwarded))
+        );
+        assert_eq!((ip(3), ip(4)), (Some(Hook::Outgoing), Some(Hook::Outgoing)));
+        // By family: ingress and egress of a card, ingress of inet, output of arp.
+        let others = [(5, 0), (5, 1), (1, 5), (3, 1)].map(|(family, hook)| of(family, b"filter\0", hook));
+        let expected = [Hook::Incoming, Hook::Outgoing, Hook::Incoming, Hook::Outgoing].map(Some);
+        assert_eq!(others, expected);
+        // It sees the first packet of a connection alone.
+        assert_eq!(of(2, b"nat\0", 0), None);
         assert!(hooks(&[0xff; 40]).is_empty());
+    }
+
+    #[test]
+    fn a_rule_behind_another_or_in_a_chain_that_is_called_is_not_met_by_all() {
+        let netlink = netlink::open(libc::NETLINK_ROUTE).unwrap();
+        let chain = (0, "t".to_owned(), "in".to_owned());
+        let hooked = Nftables { netlink, hooks: Hooks::from([(chain, Hook::Incoming)]) };
+        let limited = rule(&[limit_of(OVER), verdict(DROP)]);
+        let of_all = |asked: &Nftables, dump: &[u8]| -> Vec<bool> {
+            asked.limits(dump).map(|limit| limit.of_all).collect()
+        };
+        assert_eq!(of_all(&hooked, &limited), [true]);
+        assert_eq!(of_all(&hooked, &[rule(&[verdict(1)]), limited.clone()].concat()), [false]);
+        let called = Nftables { netlink: netlink::open(libc::NETLINK_ROUTE).unwrap(), hooks: Hooks::new() };
+        assert_eq!(of_all(&called, &limited), [false]);
     }
 
     #[test]

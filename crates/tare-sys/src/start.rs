@@ -123,6 +123,9 @@ impl Starter {
             executed_ns: 0,
             error: None,
         };
+        // The child has our memory until it executes the program, and what it asks for huge pages holds for that memory, and so for us.
+        // SAFETY: plain numbers.
+        let huge_pages = program.no_thp.then(|| unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, 0, 0, 0, 0) });
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         let made_ns = monotonic_ns();
         // SAFETY: the stack is ours, aligned, and as large as its capacity; with CLONE_VFORK this thread does not run before the child
@@ -132,6 +135,10 @@ impl Starter {
             libc::clone(become_program, top.cast(), flags, std::ptr::from_mut(&mut child).cast())
         };
         let failed = check(pid).err();
+        if let Some(before) = huge_pages.filter(|before| *before >= 0) {
+            // SAFETY: plain numbers.
+            unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, before, 0, 0, 0) };
+        }
         // SAFETY: the mask is a live local that the kernel filled; the last pointer may be null.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &child.unblocked, std::ptr::null_mut()) };
         if let Some(error) = failed {

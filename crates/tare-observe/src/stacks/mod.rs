@@ -191,14 +191,16 @@ impl Observer for Sampler {
             Ok(switches) => Reading::Measured(switches.finish(observed.end_ns())),
             Err(reason) => Reading::Missing(reason.clone()),
         };
-        let until = Instant::now()
-            + match self.watch.names {
-                Names::Tables => NAMED_WITHIN,
-                Names::DebugFiles => NAMED_WITHIN_DEBUG,
-            };
+        let within = match self.watch.names {
+            Names::Tables => NAMED_WITHIN,
+            Names::DebugFiles => NAMED_WITHIN_DEBUG,
+        };
+        // Half of the time is left for the names, whatever the callers take.
+        let begun = Instant::now();
+        let (unwound, until) = (begun + within / 2, begun + within);
         let on_cpu = match &mut self.on_cpu {
             Ok(counts) => {
-                self.copies.unwind(counts, &scene.root, until);
+                self.copies.unwind(counts, &scene.root, unwound);
                 Reading::Measured(std::mem::take(counts))
             }
             Err(reason) => Reading::Missing(reason.clone()),
