@@ -108,7 +108,8 @@ impl Scratch {
             file.sync_all()?;
             if name.is_some() {
                 // The name, too, has to be there: else the first `fsync` of the file has to see to it.
-                File::open(&owned)?.sync_all()?;
+                // A file system that refuses that for a folder has been given the file all the same.
+                let _ = File::open(&owned).and_then(|folder| folder.sync_all());
             }
             let is_in_memory = kind.is_some_and(|kind| IN_MEMORY.contains(&kind));
             Ok(Scratch { file: Arc::new(file), _name: name, bytes, is_direct: false, is_in_memory })

@@ -107,7 +107,7 @@ impl Setting for BusyPoll {
             if wanted_ns > BUSY_NS_MAX || !wanted_ns.is_multiple_of(1000) {
                 return Err(Missing::with_remedy(
                     "busy polling is in whole microseconds, up to 1 s",
-                    "50us to 100us is what the kernel's documentation takes",
+                    "the kernel's documentation recommends 50us to 100us",
                 ));
             }
             let wanted = (wanted_ns / 1000).to_string();

@@ -83,7 +83,7 @@ impl Setting for Autogroup {
     }
 
     fn about(&self) -> &'static str {
-        "CPU time is shared between sessions (setsid) and not between threads; nothing for what is in a control group of its own"
+        "CPU time is shared between sessions (setsid), not between threads; no effect on a program in a control group of its own"
     }
 
     fn now(&self, root: &Root) -> Result<String, Missing> {
