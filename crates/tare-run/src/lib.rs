@@ -29,6 +29,7 @@ mod meters;
 pub mod own_program;
 mod place;
 mod plan;
+mod ports;
 pub mod probe;
 mod process;
 mod programs;

@@ -245,7 +245,10 @@ impl<'a> Running<'a> {
         let Some(step) = self.session.in_step.clone() else { return Ok(()) };
         step.ready();
         self.wait_until(IN_STEP_WITHIN, "waiting for the other instances", || step.may_begin())?;
-        if step.may_begin() { Ok(()) } else { Err(LabError::Interrupted) }
+        if step.may_begin() {
+            return Ok(());
+        }
+        Err(LabError::Observe("the other instances were not ready within an hour".to_owned()))
     }
 
     /// Whether what is measured as often as was asked for may end: not before those that are measured at the same time may.

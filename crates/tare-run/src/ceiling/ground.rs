@@ -14,14 +14,16 @@ use tare_model::Missing;
 use tare_model::machine::CpuFacts;
 use tare_model::survey::{MemoryGroup, Survey};
 
-/// Bytes of an array of each thread: as the last cache, so that the two that a copy uses are twice that, and so much at least, as far as there
-/// is memory; below the least nothing is measured.
+/// Bytes of an array of each thread: as large as the last cache, 64 MiB at least, and less where memory is short; below the least nothing is
+/// measured.
 const ARRAY_BYTES_MIN: u64 = 4 << 20;
 const ARRAY_BYTES_USUAL: u64 = 64 << 20;
 /// Arrays that a copy uses: the fewest of all kinds of work.
 const ARRAYS_USED: u64 = 2;
-/// All arrays together take at most this, and at most this part of what memory there is.
-const ARRAYS_BYTES_MAX: u64 = 2 << 30;
+/// All arrays together take at most this (64 threads have 85 MiB each), and at most this part of what memory there is; where that is not
+/// known, the smaller figure.
+const ARRAYS_BYTES_MAX: u64 = 16 << 30;
+const ARRAYS_BYTES_UNKNOWN: u64 = 2 << 30;
 const ARRAYS_PART: u64 = 4;
 const ARRAYS_EACH: u64 = 3;
 
@@ -125,7 +127,7 @@ fn beyond_caches(used_bytes: u64, cache_bytes: u64) -> Result<String, Missing> {
 
 /// Bytes that arrays may take: a part of what is free here and in every group up to the root.
 pub(super) fn arrays_bytes(survey: &Survey) -> u64 {
-    let free = survey.memory.available_bytes.value().copied().unwrap_or(ARRAYS_BYTES_MAX);
+    let free = survey.memory.available_bytes.value().copied().unwrap_or(ARRAYS_BYTES_UNKNOWN * ARRAYS_PART);
     let groups = survey.groups.memory.value().map(Vec::as_slice).unwrap_or_default();
     let rooms = groups.iter().filter_map(room_bytes);
     rooms.chain([free]).map(|bytes| bytes / ARRAYS_PART).fold(ARRAYS_BYTES_MAX, u64::min)

@@ -16,12 +16,12 @@ use crate::levels::nanoseconds;
 use crate::loads::drive::start;
 use crate::loads::interleaved::slowest_median;
 use crate::place;
+use crate::ports::free_ports;
 use crate::process::stop_orphans;
 use crate::request::Warmup;
 use crate::running::Running;
 use crate::subjects::started::{self, With};
 use crate::subjects::sut::Sut;
-use std::net::{Ipv4Addr, TcpListener};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use tare_load::{Generator, Interleaving, LoadSpec, Pacing, Slices, Target, Workers};
@@ -426,21 +426,6 @@ pub(super) fn order(count: usize, seed: u64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     shuffle(&mut order, &mut SplitMix64::new(seed));
     order
-}
-
-/// Ports that nobody has; held all at once, so that they differ.
-fn free_ports(count: usize) -> Result<Vec<u16>, LabError> {
-    let none = |error: std::io::Error| LabError::Sut {
-        what: format!(
-            "has no port to listen on: {error} (hint: wait a minute for closed connections to be forgotten)"
-        ),
-        last_output: String::new(),
-    };
-    let listeners: Vec<TcpListener> = (0..count)
-        .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
-        .collect::<Result<_, _>>()
-        .map_err(none)?;
-    listeners.iter().map(|listener| Ok(listener.local_addr().map_err(none)?.port())).collect()
 }
 
 /// Where a program answers.

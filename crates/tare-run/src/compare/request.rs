@@ -8,8 +8,7 @@ use std::time::Duration;
 use tare_load::LoadSpec;
 use tare_model::comparison::Comparison;
 
-/// Stands for the port in a command and in a URL.
-pub const PORT: &str = "{port}";
+pub use crate::ports::PORT;
 /// Stands for the built-in server where a command is wanted.
 pub const EMBEDDED: &str = "embedded";
 /// Connections for each CPU that servers have, unless another number is asked for: enough to keep it busy, and few enough for short turns, as what is in flight

@@ -8,7 +8,7 @@ use tare_model::scaling::OrderedCpu;
 /// Stands for the value in a command, a URL or an input.
 const PLACE: &str = "{n}";
 /// Stands for the port of an instance, and for which instance it is.
-pub(super) const PORT: &str = "{port}";
+pub(super) use crate::ports::PORT;
 pub(super) const NUMBER: &str = "{i}";
 /// Most connections, and most threads of a generator, as of `tare run`.
 const CONNECTIONS_MAX: f64 = 1e6;

@@ -1,5 +1,6 @@
 //! How long each launch is measured, and how many blocks there are, within a budget.
 
+use super::sweep::WARMUP;
 use std::time::Duration;
 
 /// Fewest blocks: of two nobody could say which is right.
@@ -10,8 +11,6 @@ const BLOCKS_MEANT: u32 = 4;
 const BLOCKS_MAX: u32 = 60;
 /// About what starting, settling and stopping takes of a launch.
 const AROUND_S: f64 = 0.8;
-/// Load before a trial, about.
-const WARMUP: Duration = Duration::from_millis(300);
 const TRIAL_MIN_S: f64 = 0.4;
 const TRIAL_MAX_S: f64 = 3.0;
 /// Runs of a program in a launch.

@@ -4,7 +4,7 @@ use super::factor::{Factor, Setting};
 use super::level::{self, Launches, Measured};
 use super::levels::Levels;
 use super::pace::Pace;
-use super::sweep::{Setup, Sweep, Swept};
+use super::sweep::{FIRST_RUN, Setup, Sweep, Swept};
 use super::warnings::warnings;
 use crate::blocks::shuffle;
 use crate::error::LabError;
@@ -23,8 +23,6 @@ use tare_stats::SplitMix64;
 
 /// Orders of blocks that are drawn; no sweep has more blocks.
 const BLOCKS_DRAWN: usize = 1000;
-/// Record of the launch that showed how long a run takes.
-const FIRST_RUN: &str = "first-run.tare";
 /// A program of which so many runs fit into a launch is not judged by its first run, which may take longer.
 const RUNS_SEVERAL: u32 = 3;
 

@@ -13,8 +13,10 @@ use tare_model::instances::{Fairness, Instance};
 use tare_model::scaling::{OrderedCpu, ScaleLevel};
 use tare_model::warning::Warning;
 
+/// The record of the launch that showed how long a run takes.
+pub(super) const FIRST_RUN: &str = "first-run.tare";
 /// Load before a trial.
-const WARMUP: Duration = Duration::from_millis(300);
+pub(super) const WARMUP: Duration = Duration::from_millis(300);
 /// A server whose runtime compiles is loaded for no longer than this before it counts.
 const WARMUP_MAX: Duration = Duration::from_secs(20);
 

@@ -5,6 +5,8 @@ use crate::process::{Launch, Output, Started};
 use crate::progress::{Event, Progress};
 use crate::running::Held;
 use crate::treatment::{Switch, Treatment};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 use tare_machine::Root;
@@ -18,6 +20,8 @@ struct Ground {
     switch: Switch,
     /// The command beside each cell; empty: none.
     besides: Vec<String>,
+    /// Notes that were shown.
+    said: RefCell<BTreeSet<String>>,
 }
 
 /// Shows what a session shows, and looks meanwhile whether the command beside it still runs.
@@ -55,7 +59,12 @@ impl Surroundings {
         let journal = Journal::create(state_dir, &Root::live());
         let journal = Rc::new(journal.map_err(|error| LabError::State(error.to_string()))?);
         let ground = Switch::of(treatments, Rc::clone(&journal), state_dir);
-        let ground = ground.map(|switch| Ground { journal: Rc::clone(&journal), switch, besides });
+        let ground = ground.map(|switch| Ground {
+            journal: Rc::clone(&journal),
+            switch,
+            besides,
+            said: RefCell::default(),
+        });
         match ground.and_then(|ground| ground.switch.rehearse().map(|()| ground)) {
             Ok(ground) => Ok(Surroundings(Some(ground))),
             Err(error) => {
@@ -65,17 +74,22 @@ impl Surroundings {
         }
     }
 
-    /// Measures a cell with what is around it; what was applied is put back, and what was started ended, whatever comes of it.
+    /// Measures a cell with what is around it; what was applied is put back, and what was started ended, whatever comes of it. Beside what was
+    /// measured stands whether all could be put back.
     pub fn with(
         &self,
         (cell, name): (usize, &str),
         measure: impl FnOnce(&mut dyn Progress) -> Held,
         progress: &mut dyn Progress,
-    ) -> Result<Held, LabError> {
-        let Some(ground) = &self.0 else { return Ok(measure(progress)) };
+    ) -> Result<(Held, Result<(), LabError>), LabError> {
+        let Some(ground) = &self.0 else { return Ok((measure(progress), Ok(()))) };
         let standing = ground.switch.on(cell)?;
-        for note in standing.notes().iter().filter(|note| note.contains("is still")) {
-            progress.show(Event::Notice(format!("{name}: {note}")));
+        // What the kernel made of values is the same in every block: it is said once.
+        for note in standing.notes() {
+            let note = format!("{name}: {note}");
+            if ground.said.borrow_mut().insert(note.clone()) {
+                progress.show(Event::Notice(note));
+            }
         }
         let command = ground.besides.get(cell).map_or("", String::as_str);
         let mut beside = start(command, &ground.journal)?;
@@ -88,10 +102,12 @@ impl Surroundings {
             beside.stop();
             (how, lines)
         });
-        standing.end()?;
+        let put_back = standing.end().map(|_| ());
         match printed {
-            Some((how, lines)) if has_ended && held.end.is_ok() => Err(ended_early(name, &how, &lines)),
-            _ => Ok(held),
+            Some((how, lines)) if has_ended && held.end.is_ok() => {
+                put_back.and(Err(ended_early(name, &how, &lines)))
+            }
+            _ => Ok((held, put_back)),
         }
     }
 

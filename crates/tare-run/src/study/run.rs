@@ -167,8 +167,8 @@ fn pass(
         let measure = |progress: &mut dyn Progress| {
             crate::session::measure(Request::Server(Box::new(request.clone())), &session, progress)
         };
-        let held = match surroundings.with((at, name), measure, progress) {
-            Ok(held) => held,
+        let (held, put_back) = match surroundings.with((at, name), measure, progress) {
+            Ok(both) => both,
             Err(error) => {
                 end = Err(error);
                 break;
@@ -177,6 +177,9 @@ fn pass(
         let measured = held.end.is_ok();
         if let Err(error) = held.end.and_then(|()| port_is_free(request)) {
             end = Err(error.of(&format!("of case '{name}'"), "try its command by hand"));
+        }
+        if end.is_ok() {
+            end = put_back;
         }
         if measured {
             results.extend(held.record.as_ref().map(|record| (at, tare_explain::explain(record))));

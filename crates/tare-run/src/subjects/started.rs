@@ -68,7 +68,9 @@ impl Subject for Command {
             }
             Err(_) => {}
         }
-        launch(command, &cpus, with, limit, &running.journal)?.answered(load, &[], running.interrupt)
+        // Who runs beside it is none of its descendants.
+        let before = orphans();
+        launch(command, &cpus, with, limit, &running.journal)?.answered(load, &before, running.interrupt)
     }
 
     /// Frees the port as well, where somebody has kept it who left its process group: the next launch would find it taken.

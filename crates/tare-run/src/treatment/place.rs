@@ -165,7 +165,7 @@ pub(crate) fn in_words(own: (&PlaceSeen, &[u32]), first: Option<(&PlaceSeen, &[u
     let mut parts = Vec::new();
     if let Some(count) = own.0.migrations {
         let its = first.and_then(|(first, _)| first.migrations).map(|count| count.to_string());
-        parts.push(format!("its threads changed CPU at most {count} times in a run{}", beside(its)));
+        parts.push(format!("its threads changed CPU at least {count} times in a run{}", beside(its)));
     }
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     if let Some(share) = own.0.remote(own.1) {
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(seen.migrations, Some(7));
         let words = in_words((&seen, &[1]), Some((&seen, &[0])));
         assert!(
-            words.starts_with("its threads changed CPU at most 7 times in a run (A 7); 0 % of its memory"),
+            words.starts_with("its threads changed CPU at least 7 times in a run (A 7); 0 % of its memory"),
             "{words}"
         );
         assert!(

@@ -85,7 +85,13 @@ impl Seen {
         let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         self.cpus = field("Cpus_allowed_list:").map(str::to_owned);
         self.no_thp = field("THP_enabled:").map(|enabled| enabled == "0");
-        let group = cgroup::of(root, *first).ok().and_then(|levels| Some(levels.first()?.path.clone()));
+        // Only a group with the files of the controller shares CPU time by itself: others are in the one above.
+        let shares = |level: &&cgroup::Level| {
+            ["cpu.weight", "cpu.shares"].iter().any(|file| root.exists(level.dir.join(file)))
+        };
+        let group = cgroup::of(root, *first).ok().map(|levels| {
+            levels.iter().find(shares).map_or_else(|| "/".to_owned(), |level| level.path.clone())
+        });
         // In a namespace of groups the root is any of them.
         self.group = group.filter(|group| group != "/" || sees_all_groups());
         if let Some(place) = &mut self.place {

@@ -267,8 +267,8 @@ pub enum Command {
     /// It is kept until the machine is started anew. 'tare run' then says its share of the tightest ceiling whose conditions match: "94 % of
     /// what this loopback can carry". A figure above a ceiling is a warning, one above the speed of the network card is not valid.
     ///
-    /// Load goes to loopback alone. The disk gets 65 MiB below --dir. Files have no name, but one of 1 MiB on file systems whose fsync
-    /// does less without one (btrfs, F2FS, ZFS): after kill -9 the next run there removes it.
+    /// Load goes to loopback alone. The disk gets 65 MiB below --dir. Its files have no name, so that nothing is left.
+    /// On btrfs, F2FS, ZFS and file systems that are not known one of 1 MiB has a name: after kill -9 the next run there removes it.
     ///
     /// Exit codes: 0 done, whatever could not be measured; 2 bad usage, nothing started; 130 interrupted (nothing is kept).
     Ceiling(ceiling::CeilingArgs),

@@ -72,6 +72,7 @@ const RUN: arrows::Folders = &[
     ("levels", &["request"]),
     ("place", &["error", "request"]),
     ("plan", &["error", "request", "levels"]),
+    ("ports", &["error"]),
     ("generate", &["error", "ask", "progress"]),
     ("probe", &["error", "progress", "recovery", "process", "blocks"]),
     ("enough", &[]),
@@ -149,6 +150,7 @@ const RUN: arrows::Folders = &[
             "levels",
             "place",
             "plan",
+            "ports",
             "generate",
             "running",
             "treatment",
@@ -176,12 +178,15 @@ const RUN: arrows::Folders = &[
     ),
     (
         "scale",
-        &["error", "progress", "blocks", "records", "request", "in_step", "running", "session", "study"],
+        &[
+            "error", "progress", "blocks", "ports", "records", "request", "in_step", "running", "session",
+            "study",
+        ],
     ),
     (
         "calibrate",
         &[
-            "error", "progress", "recovery", "process", "blocks", "request", "running", "subjects",
+            "error", "progress", "recovery", "process", "blocks", "request", "running", "ports", "subjects",
             "session", "compare", "study",
         ],
     ),

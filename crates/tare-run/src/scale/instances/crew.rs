@@ -5,7 +5,6 @@ use super::part::Part;
 use crate::error::{LabError, THREADS_HINT};
 use crate::in_step::{END, ENOUGH, GO, READY};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -181,8 +180,8 @@ impl Member {
     }
 }
 
-/// Who hears nobody any more stops its server, keeps its record and ends; who does not is killed, and what it left is dealt with by the
-/// next start of tare.
+/// A member whose input is closed stops its server, keeps its record and ends. One that does not end in time is killed; the next start of tare
+/// then stops what it left.
 impl Drop for Member {
     fn drop(&mut self) {
         drop(self.stdin.take());
@@ -194,28 +193,19 @@ impl Drop for Member {
 fn failure(i: u32, code: Option<i32>, said: &str) -> LabError {
     let said = said.trim();
     let text = said.find("tare: ").map_or(said, |at| &said[at + "tare: ".len()..]);
-    let text = text.strip_prefix("the system under test ").unwrap_or(text);
     match code {
         Some(INTERRUPTED) => LabError::Interrupted,
         Some(USAGE) => LabError::usage(format!("instance {i}: {text}"), "try its command by hand"),
         _ if text.is_empty() => {
             LabError::Observe(format!("the process that measured instance {i} was killed"))
         }
-        _ => LabError::Sut { what: format!("(instance {i}) {text}"), last_output: String::new() },
+        _ => match text.strip_prefix("the system under test ") {
+            Some(text) => {
+                LabError::Sut { what: format!("(instance {i}) {text}"), last_output: String::new() }
+            }
+            None => LabError::Observe(format!("instance {i}: {text}")),
+        },
     }
-}
-
-/// Ports that nobody has; held all at once, so that they differ.
-pub(super) fn free_ports(count: usize) -> Result<Vec<u16>, LabError> {
-    let none = |error: std::io::Error| LabError::Sut {
-        what: format!(
-            "has no port to listen on: {error} (hint: wait a minute for closed connections to be forgotten)"
-        ),
-        last_output: String::new(),
-    };
-    let bind = |_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(none);
-    let listeners: Vec<TcpListener> = (0..count).map(bind).collect::<Result<_, _>>()?;
-    listeners.iter().map(|listener| Ok(listener.local_addr().map_err(none)?.port())).collect()
 }
 
 #[cfg(test)]
@@ -279,13 +269,5 @@ mod tests {
             both("echo 'tare: no such option' >&2; exit 2", false),
             Err(LabError::Usage { .. })
         ));
-    }
-
-    #[test]
-    fn ports_differ() {
-        let mut ports = free_ports(8).unwrap();
-        ports.sort_unstable();
-        ports.dedup();
-        assert_eq!(ports.len(), 8);
     }
 }

@@ -97,7 +97,8 @@ fn asked(request: &mut Request, part: &Part) {
                 server.place.load_cpus = Some(part.load_cpus.clone());
             }
             if let LoadRequest::Own { threads: threads @ None } = &mut server.load {
-                let most = part.load_cpus.len().clamp(1, server.traffic.connections.max(1) as usize);
+                let cpus = server.place.load_cpus.as_ref().map_or(0, Vec::len);
+                let most = cpus.clamp(1, server.traffic.connections.max(1) as usize);
                 *threads = Some(most as u32);
             }
             if !matches!(server.load, LoadRequest::Start(_)) {

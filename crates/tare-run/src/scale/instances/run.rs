@@ -2,7 +2,7 @@
 
 use super::super::level::Measured;
 use super::super::pace::Pace;
-use super::super::sweep::{Setup, Sweep, Swept};
+use super::super::sweep::{FIRST_RUN, Setup, Sweep, Swept};
 use super::super::warnings::warnings;
 use super::crew;
 use super::kept::Kept;
@@ -10,6 +10,7 @@ use super::part::Part;
 use super::place::{Place, places};
 use crate::blocks::shuffle;
 use crate::error::LabError;
+use crate::ports::free_ports;
 use crate::progress::{Event, Progress};
 use crate::records;
 use crate::request::{LoadRequest, Request};
@@ -19,9 +20,6 @@ use tare_machine::{Root, placement, topology};
 use tare_model::topology::Topology;
 use tare_model::warning::Warning;
 use tare_stats::SplitMix64;
-
-/// The record of the launch that showed how long a run takes.
-const FIRST_RUN: &str = "first-run.tare";
 
 /// What is measured at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +71,11 @@ struct Running<'a> {
 impl Running<'_> {
     /// Judges what was asked for, and says which CPUs are whose.
     fn prepare(&mut self) -> Result<(), LabError> {
-        let order = placement::growing(&self.topology);
+        let mut order = placement::growing(&self.topology);
+        if let Request::Server(server) = &self.sweep.request {
+            let given = server.place.load_cpus.as_deref().unwrap_or_default();
+            order.retain(|one| !given.contains(&one.cpu));
+        }
         let first = self.sweep.levels.first(true);
         let most = first.last().copied().unwrap_or(1.0);
         self.sweep.factor.check(&first, &self.sweep.request, &order)?;
@@ -243,7 +245,7 @@ impl Running<'_> {
             Stint::Together(n) => self.kept.run_s(n),
         };
         let runs = run_s.or(self.first_run_s).map_or(1, |run_s| self.pace.runs(stints, run_s));
-        let ports = crew::free_ports(who.len())?;
+        let ports = free_ports(who.len())?;
         let part = |(i, port): (&usize, u16)| {
             let place = self.places.get(*i).cloned().unwrap_or_default();
             Ok(Part {
